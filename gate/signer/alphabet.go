@@ -46,6 +46,8 @@ type alphabet struct {
 	ids   map[string]int
 	words bool // an assertion looks at words or lines
 
+	pieces  []piece
+	numbers []int // by piece: its class
 	classes []class
 	members []bitset      // by set: the classes it consists of
 	bySide  [sides]bitset // the classes of each side
@@ -154,6 +156,21 @@ func (a *alphabet) seal(b *budget) {
 	}
 	a.order(pieces, classOf, len(size))
 	a.fill(pieces, classOf)
+	a.pieces, a.numbers = pieces, classOf
+}
+
+// classOf returns the class of the rune, which is no surrogate.
+func (a *alphabet) classOf(r rune) int {
+	i, _ := slices.BinarySearchFunc(a.pieces, r, func(p piece, r rune) int {
+		switch {
+		case p.hi < r:
+			return -1
+		case p.lo > r:
+			return 1
+		}
+		return 0
+	})
+	return a.numbers[i]
 }
 
 // piece is a run of runes, lo to hi, that no set cuts.

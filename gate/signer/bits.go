@@ -10,6 +10,8 @@ func newBitset(size int) bitset { return make(bitset, (size+63)/64) }
 func (b bitset) add(i int)      { b[i/64] |= 1 << (i % 64) }
 func (b bitset) has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
 
+func (b bitset) remove(i int) { b[i/64] &^= 1 << (i % 64) }
+
 // or adds the members of other.
 func (b bitset) or(other bitset) {
 	for i, w := range other {

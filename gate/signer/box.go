@@ -34,9 +34,11 @@ func (r rect) box() box { return box{[][]int{r.issuer}, [][]int{r.subject}} }
 // plane holds the languages of one proof, by field.
 type plane struct {
 	issuer, subject *field
+	// guides are identities that a person knows, see search.
+	guides []Identity
 }
 
-func newPlane() *plane { return &plane{newField(), newField()} }
+func newPlane() *plane { return &plane{issuer: newField(), subject: newField()} }
 
 func (p *plane) rect(issuer, subject language) (rect, error) {
 	i, err := p.issuer.add(issuer)
@@ -93,6 +95,7 @@ func (p *plane) outside(in box, out []rect, shorter int, b *budget) *witness {
 		s := search{
 			field: p.subject, all: in.subject, beside: slices.Compact(avoid), avoid: true,
 			longest: shorter - len(part.text) - 1, budget: b,
+			guides: p.guide(func(id Identity) string { return id.Subject }),
 		}
 		s.run(func(f found) bool {
 			if len(f.matched) > 0 {
@@ -120,6 +123,7 @@ func (p *plane) issuerParts(in box, out []rect, shorter int, b *budget) []found 
 	s := search{
 		field: p.issuer, all: in.issuer, beside: slices.Compact(watched),
 		longest: shorter - 1, budget: b,
+		guides: p.guide(func(id Identity) string { return id.Issuer }),
 	}
 	var parts []found
 	s.run(func(f found) bool {
@@ -132,6 +136,17 @@ func (p *plane) issuerParts(in box, out []rect, shorter int, b *budget) []found 
 		return nil
 	}
 	return parts
+}
+
+// maxGuides bounds the guides of a search: they only decide between equals.
+const maxGuides = 16
+
+func (p *plane) guide(of func(Identity) string) [][]rune {
+	var guides [][]rune
+	for _, id := range p.guides[:min(len(p.guides), maxGuides)] {
+		guides = append(guides, []rune(of(id)))
+	}
+	return guides
 }
 
 // anyLength is the bound on a witness where there is none.

@@ -30,8 +30,9 @@ const (
 	wildcard = `[-_a-zA-Z0-9]+`
 
 	anyString = `(?s:.*)`
+	someText  = `(?s:.+)`
 
-	gitRef = noColon + `+` // git forbids the colon and the space in a ref
+	gitRef = noColon + `*` + segment // git forbids the colon and the space in a ref, and a slash at its end
 )
 
 // gitHubIssuer is the issuer of GitHub Actions on github.com.
@@ -44,6 +45,11 @@ const (
 		`(?:\.github/workflows/[!-.0-~]*(?:\?[ -.0-~]*)?\.ya?ml|dynamic/` + noColon + `*)` +
 		`@` + gitRef
 )
+
+// eMail is an address: text, an @, and more text without a slash. Fulcio's check
+// (govalidator.IsEmail) is narrower still. A colon stands in an address only
+// inside quotes, which begin the address: a URL is no address.
+const eMail = `(?:[^:]+|"` + anyString + `")@[^/@]+`
 
 // gitLabForm is the form of one GitLab instance.
 func gitLabForm(host, quoted string) Form {
@@ -114,8 +120,8 @@ func Forms() []Form {
 		},
 		{
 			Name:    "E-mail, under any issuer",
-			Issuer:  anyString,
-			Subject: anyString + `@[^/@]*`,
+			Issuer:  someText,
+			Subject: eMail,
 			Source: configYAML + " (type email: Google, Eclipse, Hellō, Kaggle, IBM, and https://oauth2.sigstore.dev/auth, " +
 				"whose issuer-claim writes another issuer into the certificate) and pkg/identity/email/principal.go",
 		},

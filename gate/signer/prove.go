@@ -275,6 +275,8 @@ func (p *proof) vacuous(b *budget) error {
 			p.answer.Vacuous = append(p.answer.Vacuous, p.question.Required[i])
 		case !p.confirm.vacuous(i, *w.identity()):
 			return ErrUnconfirmed
+		default:
+			p.plane.guides = append(p.plane.guides, *w.identity())
 		}
 	}
 	return nil

@@ -25,7 +25,12 @@ type search struct {
 	avoid bool
 	// longest is the length of the longest text that is of interest.
 	longest int
-	budget  *budget
+	// guides are texts that a person knows. Of two texts of one length, the one that
+	// follows a guide for longer is found first; then the one that looks more like it,
+	// and then the plainer one. (Not strictly: where a later text of that length can
+	// escape more patterns, it takes the place of the earlier.)
+	guides [][]rune
+	budget *budget
 
 	sets    []stateSet
 	setIDs  map[string]int
@@ -48,10 +53,11 @@ type stateSet struct {
 // node is one text, with what was first reached by it.
 type node struct {
 	parent int
-	class  int
+	last   rune
 	length int
 	set    int
 	tuples []tuple
+	guides []int // the guides that the text follows
 }
 
 // found is one text that lies in all languages.
@@ -99,7 +105,11 @@ func (s *search) begin(yield func(found) bool) bool {
 		}
 		tuples = longer
 	}
-	return s.enter(-1, 0, s.intern(watched), tuples, yield)
+	guides := make([]int, len(s.guides))
+	for i := range guides {
+		guides[i] = i
+	}
+	return s.enter(node{parent: -1, set: s.intern(watched), tuples: tuples, guides: guides}, yield)
 }
 
 // extend makes the nodes of all texts one rune longer than that of the node.
@@ -118,8 +128,7 @@ func (s *search) extend(parent int, yield func(found) bool) bool {
 		}
 		candidates.or(both)
 	}
-	more := true
-	candidates.each(func(class int) bool {
+	extendBy := func(class int, last rune, guides []int) bool {
 		set := s.step(at.set, class)
 		if s.avoid && s.sets[set].sunk {
 			return true
@@ -128,10 +137,54 @@ func (s *search) extend(parent int, yield func(found) bool) bool {
 		for _, t := range tuples {
 			next = s.product(t, 0, class, next)
 		}
-		more = s.enter(parent, class, set, next, yield) && s.budget.err == nil
+		n := node{parent: parent, last: last, length: at.length + 1, set: set, tuples: next, guides: guides}
+		return s.enter(n, yield) && s.budget.err == nil
+	}
+	for _, last := range s.preferred(at) {
+		class := s.field.alphabet.classOf(last)
+		if !candidates.has(class) {
+			continue
+		}
+		candidates.remove(class)
+		if !extendBy(class, last, s.following(at, last)) {
+			return false
+		}
+	}
+	more := true
+	candidates.each(func(class int) bool {
+		more = extendBy(class, s.field.alphabet.classes[class].sample, nil)
 		return more
 	})
 	return more
+}
+
+// preferred returns the runes that the guides have where the text of the node ends:
+// those that it follows, then the others.
+func (s *search) preferred(n node) []rune {
+	var runes []rune
+	add := func(g int) {
+		if len(s.guides[g]) > n.length {
+			runes = append(runes, s.guides[g][n.length])
+		}
+	}
+	for _, g := range n.guides {
+		add(g)
+	}
+	for g := range s.guides {
+		add(g)
+	}
+	return runes
+}
+
+// following returns the guides of the node that go on with the rune.
+func (s *search) following(n node, r rune) []int {
+	var guides []int
+	for _, g := range n.guides {
+		if len(s.guides[g]) > n.length && s.guides[g][n.length] == r {
+			guides = append(guides, g)
+		}
+	}
+	return guides
 }
 
 // product appends the tuples that follow t on the class.
@@ -147,32 +200,29 @@ func (s *search) product(t tuple, from, class int, into []tuple) []tuple {
 	return into
 }
 
-// enter makes a node of the tuples that are new, if any, and yields its text if
-// it lies in all languages. It reports whether the search goes on.
-func (s *search) enter(parent, class, set int, tuples []tuple, yield func(found) bool) bool {
+// enter keeps the node with those of its tuples that are new, if any, and yields
+// its text if it lies in all languages. It reports whether the search goes on.
+func (s *search) enter(n node, yield func(found) bool) bool {
 	var fresh []tuple
-	for _, t := range tuples {
-		if s.dominated(t, set) {
+	for _, t := range n.tuples {
+		if s.dominated(t, n.set) {
 			continue
 		}
 		s.reached[t] = append(slices.DeleteFunc(s.reached[t], func(old int) bool {
-			return s.subset(set, old)
-		}), set)
+			return s.subset(n.set, old)
+		}), n.set)
 		fresh = append(fresh, t)
 		s.budget.visit(8*maxAll*3 + 60)
 	}
 	if len(fresh) == 0 {
 		return true
 	}
-	n := node{parent: parent, class: class, set: set, tuples: fresh}
-	if parent >= 0 {
-		n.length = s.nodes[parent].length + 1
-	}
+	n.tuples = fresh
 	s.nodes = append(s.nodes, n)
 	s.budget.bytes += 80
 	for _, t := range fresh {
 		if s.inAll(t) {
-			return yield(found{s.text(len(s.nodes) - 1), s.matched(set)})
+			return yield(found{s.text(len(s.nodes) - 1), s.matched(n.set)})
 		}
 	}
 	return true
@@ -299,7 +349,7 @@ func (s *search) matched(set int) []int {
 func (s *search) text(n int) []rune {
 	text := make([]rune, s.nodes[n].length)
 	for ; s.nodes[n].parent >= 0; n = s.nodes[n].parent {
-		text[s.nodes[n].length-1] = s.field.alphabet.classes[s.nodes[n].class].sample
+		text[s.nodes[n].length-1] = s.nodes[n].last
 	}
 	return text
 }
