@@ -1,5 +1,7 @@
 package signer
 
+import "fmt"
+
 // Identity is one pair of strings as a Sigstore certificate carries them: the
 // OIDC issuer and the subject (its first URI, else e-mail, name). Comparison is
 // case-sensitive.
@@ -16,3 +18,20 @@ type Entry struct {
 	Issuer  string `json:"issuer"`
 	Subject string `json:"subject"`
 }
+
+// Accepts reports whether the entry matches the identity: both patterns searched
+// in their value, as the controller does. It fails if a pattern does not compile.
+func (e Entry) Accepts(id Identity) (bool, error) {
+	issuer, err := pattern{e.Issuer, searched}.matcher()
+	if err != nil {
+		return false, fmt.Errorf("issuer %q is not a Go RE2 pattern: %w", e.Issuer, err)
+	}
+	subject, err := pattern{e.Subject, searched}.matcher()
+	if err != nil {
+		return false, fmt.Errorf("subject %q is not a Go RE2 pattern: %w", e.Subject, err)
+	}
+	return issuer(id.Issuer) && subject(id.Subject), nil
+}
+
+func (e Entry) issuer() language  { return language{{e.Issuer, searched}} }
+func (e Entry) subject() language { return language{{e.Subject, searched}} }

@@ -1,5 +1,11 @@
 package signer
 
+import (
+	"context"
+	"regexp"
+	"slices"
+)
+
 // Question is what Prove answers: does the live policy accept every identity of
 // every required signer, and nothing outside required and allowed?
 type Question struct {
@@ -18,6 +24,9 @@ type Question struct {
 type Limit struct {
 	// States is the largest number of automaton states that may be visited.
 	States int
+	// Steps is the largest number of transitions between states that may be
+	// looked at: what takes the time.
+	Steps int
 	// Bytes is the approximate largest amount of memory that they may take.
 	Bytes int
 }
@@ -38,7 +47,9 @@ type Answer struct {
 	// required nor allowed; nil if there is none.
 	TooWide *Identity
 	// Loose is the shortest pair of strings that is accepted, neither required
-	// nor allowed, and cannot be issued; nil if there is none.
+	// nor allowed, and lets nobody else in; nil if there is none. Either it cannot
+	// be issued, or it is a known identity under a second name (Form.SecondNameOf)
+	// that is accepted under its first name too.
 	Loose *Identity
 	// Undecided lists questions that were not answered: the bound was met, or a
 	// witness was not confirmed by package regexp.
@@ -67,6 +78,322 @@ type Undecided struct {
 	Question string
 	// Pattern is the pattern at fault, where one can be named.
 	Pattern string
-	// Err wraps ErrTooLarge or ErrUnconfirmed.
+	// Err wraps ErrTooLarge, ErrUnconfirmed, ErrBadSigner or the cause of a
+	// cancelled context.
 	Err error
+}
+
+// Prove answers the question. It decides by containment of languages, not by
+// samples: docs/policy-proof.md says how. The context serves to stop it; what is
+// then unanswered is undecided.
+func Prove(ctx context.Context, q Question) Answer {
+	p := &proof{ctx: ctx, question: q, limit: q.Limit.orDefault().share(questions), plane: newPlane()}
+	if !p.compile() {
+		return p.answer
+	}
+	if err := p.plane.seal(ctx, p.limit); err != nil {
+		for _, name := range []string{askVacuous, askMissing, askTooWide, askLoose} {
+			p.undecided(name, err)
+		}
+		return p.answer
+	}
+	p.ask(askVacuous, p.vacuous)
+	p.ask(askMissing, p.missing)
+	p.ask(askTooWide, p.tooWide)
+	if !q.Everything {
+		p.ask(askLoose, p.loose)
+	}
+	return p.answer
+}
+
+// The questions that Prove asks, as Undecided names them.
+const (
+	askVacuous = "vacuous"
+	askMissing = "missing"
+	askTooWide = "too-wide"
+	askLoose   = "loose"
+	questions  = 4
+)
+
+// proof is one question being answered.
+type proof struct {
+	ctx      context.Context
+	question Question
+	limit    Limit // of each question
+	answer   Answer
+	confirm  confirmer
+	plane    *plane
+
+	anyIssuer []int
+	live      []rect // by entry
+	groups    []rect // the live entries, those of one issuer pattern joined
+	required  []rect
+	known     []rect // required, then allowed
+	forms     []Form
+	formRects []rect
+}
+
+// compile turns every pattern into automata and into the test that confirms the
+// witnesses. It reports whether there is anything to ask.
+func (p *proof) compile() bool {
+	p.forms = Forms()
+	if p.question.Everything {
+		p.forms = everything()
+	}
+	return p.compileLive() && p.compileKnown() && p.compileForms()
+}
+
+func (p *proof) compileLive() bool {
+	byIssuer := map[string]int{}
+	for i, e := range p.question.Live {
+		for field, text := range map[string]string{"issuer": e.Issuer, "subject": e.Subject} {
+			if _, err := regexp.Compile(text); err != nil {
+				p.answer.Invalid = append(p.answer.Invalid, InvalidPattern{i, field, text, err})
+			}
+		}
+		if len(p.answer.Invalid) > 0 {
+			continue
+		}
+		r, err := p.plane.rect(e.issuer(), e.subject())
+		if err != nil {
+			p.answer.Invalid = append(p.answer.Invalid, InvalidPattern{i, "issuer", e.Issuer, err})
+			continue
+		}
+		p.live = append(p.live, r)
+		g, ok := byIssuer[e.Issuer]
+		if !ok {
+			g = len(p.groups)
+			byIssuer[e.Issuer] = g
+			p.groups = append(p.groups, rect{issuer: r.issuer})
+		}
+		p.groups[g].subject = append(p.groups[g].subject, r.subject...)
+		p.confirm.live = append(p.confirm.live, func(id Identity) bool {
+			ok, err := e.Accepts(id)
+			return ok && err == nil
+		})
+	}
+	return len(p.answer.Invalid) == 0
+}
+
+func (p *proof) compileKnown() bool {
+	for i, s := range slices.Concat(p.question.Required, p.question.Allowed) {
+		ask, tests := askMissing, &p.confirm.required
+		if i >= len(p.question.Required) {
+			ask, tests = askTooWide, &p.confirm.allowed
+		}
+		test, err := s.matcher()
+		if err != nil {
+			p.answer.Undecided = append(p.answer.Undecided, Undecided{ask, s.String(), err})
+			continue
+		}
+		r, err := p.plane.rect(s.issuer(), s.subject())
+		if err != nil {
+			p.answer.Undecided = append(p.answer.Undecided, Undecided{ask, s.String(), err})
+			continue
+		}
+		*tests = append(*tests, test)
+		p.known = append(p.known, r)
+	}
+	p.required = p.known[:min(len(p.known), len(p.question.Required))]
+	return len(p.answer.Undecided) == 0
+}
+
+func (p *proof) compileForms() bool {
+	var err error
+	if p.anyIssuer, err = p.plane.issuer.add(anyText()); err != nil {
+		p.undecided(askTooWide, err)
+		return false
+	}
+	for _, f := range p.forms {
+		r, err := p.plane.rect(f.issuer(), f.subject())
+		if err != nil {
+			p.undecided(askTooWide, err)
+			return false
+		}
+		test, err := Signer{IssuerPattern: f.Issuer, SubjectPattern: f.Subject}.matcher()
+		if err != nil {
+			p.undecided(askTooWide, err)
+			return false
+		}
+		p.formRects = append(p.formRects, r)
+		p.confirm.forms = append(p.confirm.forms, test)
+		p.confirm.second = append(p.confirm.second, f.SecondNameOf)
+	}
+	return true
+}
+
+// ask gives the question its share of the bound and notes what it left open.
+func (p *proof) ask(name string, answer func(*budget) error) {
+	b := newBudget(p.ctx, p.limit)
+	err := answer(b)
+	p.answer.States += b.states
+	if b.err != nil {
+		err = b.err
+	}
+	if err != nil {
+		p.undecided(name, err)
+	}
+}
+
+func (p *proof) undecided(name string, err error) {
+	p.answer.Undecided = append(p.answer.Undecided, Undecided{name, p.heaviest(), err})
+}
+
+// heaviest names the pattern that took the most states: the one at fault where a
+// proof is too large.
+func (p *proof) heaviest() string {
+	var worst *program
+	weigh := func(f *field, numbers []int) {
+		for _, n := range numbers {
+			g := f.programs[n]
+			if worst == nil || len(g.ids) > len(worst.ids) ||
+				len(g.ids) == len(worst.ids) && len(g.insts) > len(worst.insts) {
+				worst = g
+			}
+		}
+	}
+	for _, r := range slices.Concat(p.live, p.known) {
+		weigh(p.plane.issuer, r.issuer)
+		weigh(p.plane.subject, r.subject)
+	}
+	if worst == nil {
+		return ""
+	}
+	return worst.pattern.text
+}
+
+// vacuous: is there anything issuable that the required signer matches?
+func (p *proof) vacuous(b *budget) error {
+	for i, r := range p.required {
+		w := p.shortest(b, func(f int, shorter int) *witness {
+			return p.plane.outside(r.box().and(p.formRects[f].box()), nil, shorter, b)
+		})
+		switch {
+		case b.err != nil:
+			return b.err
+		case w == nil:
+			p.answer.Vacuous = append(p.answer.Vacuous, p.question.Required[i])
+		case !p.confirm.vacuous(i, *w.identity()):
+			return ErrUnconfirmed
+		default:
+			p.plane.guides = append(p.plane.guides, *w.identity())
+		}
+	}
+	return nil
+}
+
+// missing: is every issuable identity of the required signer accepted?
+func (p *proof) missing(b *budget) error {
+	for i, r := range p.required {
+		w := p.shortest(b, func(f int, shorter int) *witness {
+			return p.plane.outside(r.box().and(p.formRects[f].box()), p.live, shorter, b)
+		})
+		switch {
+		case b.err != nil:
+			return b.err
+		case w == nil:
+		case !p.confirm.missing(i, *w.identity()):
+			return ErrUnconfirmed
+		default:
+			p.answer.Missing = append(p.answer.Missing, Missing{p.question.Required[i], *w.identity()})
+		}
+	}
+	return nil
+}
+
+// tooWide: is every issuable identity that is accepted a known one?
+func (p *proof) tooWide(b *budget) error {
+	w := p.shortest(b, func(f int, shorter int) *witness {
+		var best *witness
+		for _, g := range p.groups {
+			for _, excuse := range p.excuses(f) {
+				w := p.plane.outside(g.box().and(p.formRects[f].box()), slices.Concat(p.known, excuse), shorter, b)
+				if w != nil {
+					best, shorter = w, w.length()
+				}
+			}
+		}
+		return best
+	})
+	if w == nil || b.err != nil {
+		return b.err
+	}
+	if !p.confirm.tooWide(*w.identity()) {
+		return ErrUnconfirmed
+	}
+	p.answer.TooWide = w.identity()
+	return nil
+}
+
+// excuses returns what may, beside the known signers, be accepted in the form. An
+// identity under a second name is excused if its first name is both accepted and
+// known; outside of both is outside of one of the two, so there are two searches.
+func (p *proof) excuses(form int) [][]rect {
+	if p.forms[form].SecondNameOf == "" {
+		return [][]rect{nil}
+	}
+	accepted, known := p.firstNames(p.forms[form].SecondNameOf)
+	return [][]rect{{{p.anyIssuer, accepted}}, {{p.anyIssuer, known}}}
+}
+
+// firstNames returns the subjects that are accepted, and those that are known,
+// under the issuer.
+func (p *proof) firstNames(issuer string) (accepted, known []int) {
+	for i, e := range p.question.Live {
+		if ok, err := (Entry{Issuer: e.Issuer}).Accepts(Identity{Issuer: issuer}); ok && err == nil {
+			accepted = append(accepted, p.live[i].subject...)
+		}
+	}
+	for i, s := range slices.Concat(p.question.Required, p.question.Allowed) {
+		if test, err := s.issuer()[0].matcher(); err == nil && test(issuer) {
+			known = append(known, p.known[i].subject...)
+		}
+	}
+	return accepted, known
+}
+
+// loose: is everything that is accepted known, or an identity of somebody else?
+func (p *proof) loose(b *budget) error {
+	var best *witness
+	shorter := anyLength
+	try := func(in box, out []rect) {
+		if w := p.plane.outside(in, out, shorter, b); w != nil {
+			best, shorter = w, w.length()
+		}
+	}
+	for _, g := range p.groups {
+		try(g.box(), slices.Concat(p.known, p.formRects))
+		for i, f := range p.forms {
+			if f.SecondNameOf == "" {
+				continue
+			}
+			accepted, known := p.firstNames(f.SecondNameOf)
+			firstName := box{subject: [][]int{accepted, known}}
+			others := slices.Delete(slices.Clone(p.formRects), i, i+1)
+			try(g.box().and(p.formRects[i].box()).and(firstName), slices.Concat(p.known, others))
+		}
+	}
+	if best == nil || b.err != nil {
+		return b.err
+	}
+	if !p.confirm.loose(*best.identity()) {
+		return ErrUnconfirmed
+	}
+	p.answer.Loose = best.identity()
+	return nil
+}
+
+// shortest asks every form for a witness shorter than that of the forms before.
+func (p *proof) shortest(b *budget, ask func(form, shorter int) *witness) *witness {
+	var best *witness
+	shorter := anyLength
+	for f := range p.formRects {
+		if w := ask(f, shorter); w != nil && b.err == nil {
+			best, shorter = w, w.length()
+		}
+		if b.err != nil {
+			return nil
+		}
+	}
+	return best
 }

@@ -1,0 +1,355 @@
+package signer
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// maxAll is the largest number of languages that one search intersects.
+const maxAll = 4
+
+// search walks the texts that lie in every one of some languages, the shortest
+// first, and knows of each which other patterns it matches.
+//
+// It is an inclusion check by antichains (De Wulf, Doyen, Henzinger, Raskin:
+// Antichains, CAV 2006): the languages that must match stay nondeterministic, one
+// state of each at a time (a tuple), and only the patterns beside them are made
+// deterministic, on the fly, as the set of states where they can stand. A tuple
+// with a set is dropped if the same tuple was reached, not later, with a subset:
+// whatever escapes the larger set escapes the smaller one.
+type search struct {
+	field  *field
+	all    [][]int // languages that must match, each the union of some programs
+	beside []int   // programs that are watched
+	// avoid drops a text as soon as a watched program is sure to match it.
+	avoid bool
+	// longest is the length of the longest text that is of interest.
+	longest int
+	// guides are texts that a person knows. Of two texts of one length, the one that
+	// follows a guide for longer is found first; then the one that looks more like it,
+	// and then the plainer one. (Not strictly: where a later text of that length can
+	// escape more patterns, it takes the place of the earlier.)
+	guides [][]rune
+	budget *budget
+
+	sets    []stateSet
+	setIDs  map[string]int
+	reached map[tuple][]int // by tuple: the smallest sets it was reached with
+	nodes   []node
+	marks   []uint32
+	round   uint32
+}
+
+// tuple is one state of each language that must match; the rest is -1.
+type tuple [maxAll]int
+
+// stateSet is where the watched programs can stand, all at once.
+type stateSet struct {
+	states []int // ascending
+	sunk   bool  // one of them is a sink
+	next   []int // by class: the set after it, plus one; 0 if not computed yet
+}
+
+// node is one text, with what was first reached by it.
+type node struct {
+	parent int
+	last   rune
+	length int
+	set    int
+	tuples []tuple
+	guides []int // the guides that the text follows
+}
+
+// found is one text that lies in all languages.
+type found struct {
+	text    []rune
+	matched []int // the watched programs that match it, ascending
+}
+
+// run calls yield with the texts found until it returns false; they come by
+// length. It does not yield every text: one is left out if another, not longer,
+// is matched by no other watched programs.
+func (s *search) run(yield func(found) bool) {
+	s.setIDs = map[string]int{}
+	s.reached = map[tuple][]int{}
+	if !s.begin(yield) {
+		return
+	}
+	for next := 0; next < len(s.nodes); next++ {
+		if s.budget.round() != nil || s.nodes[next].length >= s.longest {
+			return
+		}
+		if !s.extend(next, yield) {
+			return
+		}
+	}
+}
+
+// begin makes the node of the empty text.
+func (s *search) begin(yield func(found) bool) bool {
+	var watched []int
+	for _, p := range s.beside {
+		if id := s.field.state(p, s.field.programs[p].start, edge, s.budget); id >= 0 {
+			watched = append(watched, id)
+		}
+	}
+	tuples := []tuple{{-1, -1, -1, -1}}
+	for i, programs := range s.all {
+		var longer []tuple
+		for _, p := range programs {
+			id := s.field.state(p, s.field.programs[p].start, edge, s.budget)
+			for _, t := range tuples {
+				t[i] = id
+				longer = append(longer, t)
+			}
+		}
+		tuples = longer
+	}
+	guides := make([]int, len(s.guides))
+	for i := range guides {
+		guides[i] = i
+	}
+	return s.enter(node{parent: -1, set: s.intern(watched), tuples: tuples, guides: guides}, yield)
+}
+
+// extend makes the nodes of all texts one rune longer than that of the node.
+func (s *search) extend(parent int, yield func(found) bool) bool {
+	at := s.nodes[parent]
+	tuples := slices.DeleteFunc(at.tuples, func(t tuple) bool {
+		return !slices.Contains(s.reached[t], at.set) // a smaller set has come since
+	})
+	s.nodes[parent].tuples = nil // never needed again
+	candidates := newBitset(len(s.field.alphabet.classes))
+	both := newBitset(len(s.field.alphabet.classes))
+	for _, t := range tuples {
+		copy(both, s.field.alphabet.all)
+		for i := range s.all {
+			both.and(s.field.expand(t[i], s.budget).reach)
+		}
+		candidates.or(both)
+	}
+	extendBy := func(class int, last rune, guides []int) bool {
+		set := s.step(at.set, class)
+		if s.avoid && s.sets[set].sunk {
+			return true
+		}
+		var next []tuple
+		for _, t := range tuples {
+			next = s.product(t, 0, class, next)
+		}
+		n := node{parent: parent, last: last, length: at.length + 1, set: set, tuples: next, guides: guides}
+		return s.enter(n, yield) && s.budget.err == nil
+	}
+	for _, last := range s.preferred(at) {
+		class := s.field.alphabet.classOf(last)
+		if !candidates.has(class) {
+			continue
+		}
+		candidates.remove(class)
+		if !extendBy(class, last, s.following(at, last)) {
+			return false
+		}
+	}
+	more := true
+	candidates.each(func(class int) bool {
+		more = extendBy(class, s.field.alphabet.classes[class].sample, nil)
+		return more
+	})
+	return more
+}
+
+// preferred returns the runes that the guides have where the text of the node ends:
+// those that it follows, then the others.
+func (s *search) preferred(n node) []rune {
+	var runes []rune
+	add := func(g int) {
+		if len(s.guides[g]) > n.length {
+			runes = append(runes, s.guides[g][n.length])
+		}
+	}
+	for _, g := range n.guides {
+		add(g)
+	}
+	for g := range s.guides {
+		add(g)
+	}
+	return runes
+}
+
+// following returns the guides of the node that go on with the rune.
+func (s *search) following(n node, r rune) []int {
+	var guides []int
+	for _, g := range n.guides {
+		if len(s.guides[g]) > n.length && s.guides[g][n.length] == r {
+			guides = append(guides, g)
+		}
+	}
+	return guides
+}
+
+// product appends the tuples that follow t on the class.
+func (s *search) product(t tuple, from, class int, into []tuple) []tuple {
+	if from == len(s.all) {
+		return append(into, t)
+	}
+	s.field.follow(t[from], class, s.budget, func(next int) {
+		longer := t
+		longer[from] = next
+		into = s.product(longer, from+1, class, into)
+	})
+	return into
+}
+
+// enter keeps the node with those of its tuples that are new, if any, and yields
+// its text if it lies in all languages. It reports whether the search goes on.
+func (s *search) enter(n node, yield func(found) bool) bool {
+	var fresh []tuple
+	for _, t := range n.tuples {
+		if s.dominated(t, n.set) {
+			continue
+		}
+		s.reached[t] = append(slices.DeleteFunc(s.reached[t], func(old int) bool {
+			return s.subset(n.set, old)
+		}), n.set)
+		fresh = append(fresh, t)
+		s.budget.visit(8*maxAll*3 + 60)
+	}
+	if len(fresh) == 0 {
+		return true
+	}
+	n.tuples = fresh
+	s.nodes = append(s.nodes, n)
+	s.budget.bytes += 80
+	for _, t := range fresh {
+		if s.inAll(t) {
+			return yield(found{s.text(len(s.nodes) - 1), s.matched(n.set)})
+		}
+	}
+	return true
+}
+
+func (s *search) inAll(t tuple) bool {
+	for i := range s.all {
+		if !s.field.accepts(t[i], s.budget) {
+			return false
+		}
+	}
+	return true
+}
+
+// dominated reports whether the tuple was reached before with a subset.
+func (s *search) dominated(t tuple, set int) bool {
+	for _, old := range s.reached[t] {
+		if old == set || s.subset(old, set) {
+			return true
+		}
+	}
+	return false
+}
+
+// subset reports whether the states of set a are all in set b.
+func (s *search) subset(a, b int) bool {
+	x, y := s.sets[a].states, s.sets[b].states
+	if len(x) > len(y) {
+		return false
+	}
+	s.budget.step(1 + len(y)/8)
+	for len(x) > 0 {
+		if len(x) > len(y) {
+			return false
+		}
+		switch {
+		case x[0] == y[0]:
+			x, y = x[1:], y[1:]
+		case x[0] < y[0]:
+			return false
+		default:
+			y = y[1:]
+		}
+	}
+	return true
+}
+
+// step returns the set after one rune of the class.
+func (s *search) step(set, class int) int {
+	if s.sets[set].next == nil {
+		s.sets[set].next = make([]int, len(s.field.alphabet.classes))
+		s.budget.bytes += 8 * len(s.field.alphabet.classes)
+	}
+	if next := s.sets[set].next[class]; next > 0 {
+		return next - 1
+	}
+	var states []int
+	s.round++
+	for _, id := range s.sets[set].states {
+		s.field.follow(id, class, s.budget, func(next int) {
+			if len(s.marks) <= next {
+				s.marks = append(s.marks, make([]uint32, 2*next+64-len(s.marks))...)
+			}
+			if s.marks[next] != s.round {
+				s.marks[next] = s.round
+				states = append(states, next)
+			}
+		})
+	}
+	next := s.intern(s.dropSunk(states))
+	s.sets[set].next[class] = next + 1
+	return next
+}
+
+// dropSunk leaves of a program that is sure to match only the sink.
+func (s *search) dropSunk(states []int) []int {
+	var sunk []int
+	for _, id := range states {
+		if s.field.states[id].sink {
+			sunk = append(sunk, s.field.states[id].program)
+		}
+	}
+	if sunk == nil {
+		return states
+	}
+	return slices.DeleteFunc(states, func(id int) bool {
+		st := &s.field.states[id]
+		return !st.sink && slices.Contains(sunk, st.program)
+	})
+}
+
+// intern returns the number of the set of states.
+func (s *search) intern(states []int) int {
+	slices.Sort(states)
+	key := make([]byte, 0, 4*len(states))
+	for _, id := range states {
+		key = binary.LittleEndian.AppendUint32(key, uint32(id))
+	}
+	id, ok := s.setIDs[string(key)]
+	if !ok {
+		id = len(s.sets)
+		s.setIDs[string(key)] = id
+		s.sets = append(s.sets, stateSet{states: states, sunk: slices.ContainsFunc(states, func(id int) bool {
+			return s.field.states[id].sink
+		})})
+		s.budget.visit(12*len(states) + 120)
+	}
+	return id
+}
+
+// matched returns the watched programs that match a text that ends in the set.
+func (s *search) matched(set int) []int {
+	var programs []int
+	for _, id := range s.sets[set].states {
+		if s.field.accepts(id, s.budget) {
+			programs = append(programs, s.field.states[id].program)
+		}
+	}
+	slices.Sort(programs)
+	return slices.Compact(programs)
+}
+
+// text spells the text of a node.
+func (s *search) text(n int) []rune {
+	text := make([]rune, s.nodes[n].length)
+	for ; s.nodes[n].parent >= 0; n = s.nodes[n].parent {
+		text[s.nodes[n].length-1] = s.nodes[n].last
+	}
+	return text
+}
