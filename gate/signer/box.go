@@ -33,9 +33,8 @@ func (r rect) box() box { return box{[][]int{r.issuer}, [][]int{r.subject}} }
 
 // plane holds the languages of one proof, by field.
 type plane struct {
-	issuer, subject *field
-	// guides are identities that a person knows, see search.
-	guides []Identity
+	issuer, subject             *field
+	issuerGuides, subjectGuides guides
 }
 
 func newPlane() *plane { return &plane{issuer: newField(), subject: newField()} }
@@ -95,7 +94,7 @@ func (p *plane) outside(in box, out []rect, shorter int, b *budget) *witness {
 		s := search{
 			field: p.subject, all: in.subject, beside: slices.Compact(avoid), avoid: true,
 			longest: shorter - len(part.text) - 1, budget: b,
-			guides: p.guide(func(id Identity) string { return id.Subject }),
+			guides: &p.subjectGuides,
 		}
 		s.run(func(f found) bool {
 			if len(f.matched) > 0 {
@@ -123,7 +122,7 @@ func (p *plane) issuerParts(in box, out []rect, shorter int, b *budget) []found 
 	s := search{
 		field: p.issuer, all: in.issuer, beside: slices.Compact(watched),
 		longest: shorter - 1, budget: b,
-		guides: p.guide(func(id Identity) string { return id.Issuer }),
+		guides: &p.issuerGuides,
 	}
 	var parts []found
 	s.run(func(f found) bool {
@@ -138,15 +137,10 @@ func (p *plane) issuerParts(in box, out []rect, shorter int, b *budget) []found 
 	return parts
 }
 
-// maxGuides bounds the guides of a search: they only decide between equals.
-const maxGuides = 16
-
-func (p *plane) guide(of func(Identity) string) [][]rune {
-	var guides [][]rune
-	for _, id := range p.guides[:min(len(p.guides), maxGuides)] {
-		guides = append(guides, []rune(of(id)))
-	}
-	return guides
+// guide makes the identity one that a person knows.
+func (p *plane) guide(id Identity) {
+	p.issuerGuides.add(id.Issuer)
+	p.subjectGuides.add(id.Subject)
 }
 
 // anyLength is the bound on a witness where there is none.

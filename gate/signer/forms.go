@@ -47,9 +47,9 @@ const (
 )
 
 // eMail is an address: text, an @, and more text without a slash. Fulcio's check
-// (govalidator.IsEmail) is narrower still. A colon stands in an address only
-// inside quotes, which begin the address: a URL is no address.
-const eMail = `(?:[^:]+|"` + anyString + `")@[^/@]+`
+// (govalidator.IsEmail) is narrower still. A colon or a second @ stands in an address
+// only inside quotes, which begin the address: a URL is no address.
+const eMail = `(?:[^:@]+|"` + anyString + `")@[^/@]+`
 
 // gitLabForm is the form of one GitLab instance.
 func gitLabForm(host, quoted string) Form {
@@ -131,6 +131,18 @@ func Forms() []Form {
 // everything is the table under a Sigstore of which nothing is known.
 func everything() []Form {
 	return []Form{{Name: "Anything", Issuer: anyString, Subject: anyString, Source: "a private Sigstore"}}
+}
+
+// familiar is the form of the identities that most people know. It is narrower than
+// the truth, and decides nothing: it makes examples.
+func familiar() Form {
+	return Form{
+		Name:   "GitHub Actions, as usual",
+		Issuer: `https://token\.actions\.githubusercontent\.com`,
+		Subject: `https://github\.com/[a-zA-Z0-9][a-zA-Z0-9-]*/[a-zA-Z0-9][a-zA-Z0-9._-]*/\.github/workflows/[a-zA-Z0-9][a-zA-Z0-9._-]*\.ya?ml@` +
+			`refs/(?:heads/[a-zA-Z0-9](?:[a-zA-Z0-9._/-]*[a-zA-Z0-9])?|tags/[a-zA-Z0-9](?:[a-zA-Z0-9._-]*[a-zA-Z0-9])?|pull/[1-9][0-9]*/merge)`,
+		Source: "an example",
+	}
 }
 
 func (f Form) issuer() language  { return language{{f.Issuer, whole}} }

@@ -46,6 +46,10 @@ type Answer struct {
 	// TooWide is the shortest issuable identity that is accepted and neither
 	// required nor allowed; nil if there is none.
 	TooWide *Identity
+	// Familiar is an example beside TooWide: the shortest such identity that looks as
+	// those of GitHub Actions usually do; nil if there is none, or none was found
+	// within the bound.
+	Familiar *Identity
 	// Loose is the shortest pair of strings that is accepted, neither required
 	// nor allowed, and lets nobody else in; nil if there is none. Either it cannot
 	// be issued, or it is a known identity under a second name (Form.SecondNameOf)
@@ -86,9 +90,21 @@ type Undecided struct {
 // Prove answers the question. It decides by containment of languages, not by
 // samples: docs/policy-proof.md says how. The context serves to stop it; what is
 // then unanswered is undecided.
-func Prove(ctx context.Context, q Question) Answer {
+func Prove(ctx context.Context, q Question) Answer { return prove(ctx, q, false) }
+
+// prove is Prove. If it is strict, a second name excuses nothing.
+func prove(ctx context.Context, q Question, strict bool) Answer {
 	p := &proof{ctx: ctx, question: q, limit: q.Limit.orDefault().share(questions), plane: newPlane()}
-	if !p.compile() {
+	p.forms = Forms()
+	if q.Everything {
+		p.forms = everything()
+	}
+	for i := range p.forms {
+		if strict {
+			p.forms[i].SecondNameOf = ""
+		}
+	}
+	if !p.compileLive() || !p.compileKnown() || !p.compileForms() {
 		return p.answer
 	}
 	if err := p.plane.seal(ctx, p.limit); err != nil {
@@ -131,18 +147,12 @@ type proof struct {
 	known     []rect // required, then allowed
 	forms     []Form
 	formRects []rect
+	familiar  rect
 }
 
-// compile turns every pattern into automata and into the test that confirms the
-// witnesses. It reports whether there is anything to ask.
-func (p *proof) compile() bool {
-	p.forms = Forms()
-	if p.question.Everything {
-		p.forms = everything()
-	}
-	return p.compileLive() && p.compileKnown() && p.compileForms()
-}
-
+// compileLive turns the live patterns into automata, and into the tests that confirm
+// the witnesses; the next two do so with the signers and the forms. Each reports
+// whether the proof can go on.
 func (p *proof) compileLive() bool {
 	byIssuer := map[string]int{}
 	for i, e := range p.question.Live {
@@ -201,6 +211,10 @@ func (p *proof) compileKnown() bool {
 func (p *proof) compileForms() bool {
 	var err error
 	if p.anyIssuer, err = p.plane.issuer.add(anyText()); err != nil {
+		p.undecided(askTooWide, err)
+		return false
+	}
+	if p.familiar, err = p.plane.rect(familiar().issuer(), familiar().subject()); err != nil {
 		p.undecided(askTooWide, err)
 		return false
 	}
@@ -276,7 +290,7 @@ func (p *proof) vacuous(b *budget) error {
 		case !p.confirm.vacuous(i, *w.identity()):
 			return ErrUnconfirmed
 		default:
-			p.plane.guides = append(p.plane.guides, *w.identity())
+			p.plane.guide(*w.identity())
 		}
 	}
 	return nil
@@ -322,7 +336,28 @@ func (p *proof) tooWide(b *budget) error {
 		return ErrUnconfirmed
 	}
 	p.answer.TooWide = w.identity()
+	p.answer.Familiar = p.example()
 	return nil
+}
+
+// example looks for an identity of the familiar form that is too wide.
+func (p *proof) example() *Identity {
+	if p.question.Everything {
+		return nil
+	}
+	b := newBudget(p.ctx, p.limit)
+	var best *witness
+	shorter := anyLength
+	for _, g := range p.groups {
+		if w := p.plane.outside(g.box().and(p.familiar.box()), p.known, shorter, b); w != nil {
+			best, shorter = w, w.length()
+		}
+	}
+	p.answer.States += b.states
+	if best == nil || b.err != nil || !p.confirm.tooWide(*best.identity()) {
+		return nil
+	}
+	return best.identity()
 }
 
 // excuses returns what may, beside the known signers, be accepted in the form. An

@@ -26,10 +26,10 @@ type search struct {
 	// longest is the length of the longest text that is of interest.
 	longest int
 	// guides are texts that a person knows. Of two texts of one length, the one that
-	// follows a guide for longer is found first; then the one that looks more like it,
-	// and then the plainer one. (Not strictly: where a later text of that length can
+	// follows a guide for longer is found first; then the one that goes on as a guide
+	// does behind the same three runes, and then the plainer one. (Not strictly: where a later text of that length can
 	// escape more patterns, it takes the place of the earlier.)
-	guides [][]rune
+	guides *guides
 	budget *budget
 
 	sets    []stateSet
@@ -105,7 +105,7 @@ func (s *search) begin(yield func(found) bool) bool {
 		}
 		tuples = longer
 	}
-	guides := make([]int, len(s.guides))
+	guides := make([]int, s.guides.len())
 	for i := range guides {
 		guides[i] = i
 	}
@@ -158,29 +158,30 @@ func (s *search) extend(parent int, yield func(found) bool) bool {
 	return more
 }
 
-// preferred returns the runes that the guides have where the text of the node ends:
-// those that it follows, then the others.
+// preferred returns the runes that the guides propose behind the text of the node.
 func (s *search) preferred(n node) []rune {
 	var runes []rune
-	add := func(g int) {
-		if len(s.guides[g]) > n.length {
-			runes = append(runes, s.guides[g][n.length])
+	for _, g := range n.guides {
+		if text := s.guides.texts[g]; len(text) > n.length {
+			runes = append(runes, text[n.length])
 		}
 	}
-	for _, g := range n.guides {
-		add(g)
+	if s.guides.len() == 0 {
+		return runes
 	}
-	for g := range s.guides {
-		add(g)
+	var last [guideContext]rune
+	for i := guideContext - 1; i >= 0 && n.parent >= 0; i-- {
+		last[i] = n.last
+		n = s.nodes[n.parent]
 	}
-	return runes
+	return append(runes, s.guides.after[last]...)
 }
 
 // following returns the guides of the node that go on with the rune.
 func (s *search) following(n node, r rune) []int {
 	var guides []int
 	for _, g := range n.guides {
-		if len(s.guides[g]) > n.length && s.guides[g][n.length] == r {
+		if text := s.guides.texts[g]; len(text) > n.length && text[n.length] == r {
 			guides = append(guides, g)
 		}
 	}

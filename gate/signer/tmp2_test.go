@@ -1,16 +1,13 @@
 package signer
-
-import "testing"
-
-func TestTmp2(t *testing.T) {
-	for _, s := range []string{"- issuer: a\n  subjet: b\n", "- github: {repository: acme/platform, workflow: cd.yaml, ref: main}\n", "- github: {repository: acme/platform, workflow: cd.yaml, merge-queue-of: main}\n  source-repository-id: 123\n", "[{\"issuer\":\"a\",\n\"issuer-pattern\":\"a^b\",\"subject\":1.5}]", "- &a {issuer: a}\n- *a", "- issuer: a\n---\n- b: 1", "a: 1", "- issuer: ^https\n  issuer: b\n  subject-pattern: 'a('", ""} {
-		x, err := Parse([]byte(s))
-		t.Logf("%+v\n%v", x, err)
-	}
-	t.Log(AcceptsEverything(""))
-	t.Log(AcceptsEverything(".*"))
-	t.Log(AcceptsEverything("^.*$"))
-	t.Log(AcceptsEverything("(?s)^.*$|x"))
-	t.Log(AcceptsEverything("a|[^a]"))
-	t.Log(AcceptsEverything("a|[^a]|^$"))
+import ("testing";"context")
+func TestTmp2(t *testing.T){
+ t.Log(SelfTest(context.Background()))
+ p:=func(s string) []Signer { x,err:=Parse([]byte(s)); if err!=nil {t.Fatal(err)}; return x }
+ for _,s:=range []string{
+ "- github: {repository: acme/platform, workflow: cd.yaml, ref: refs/heads/main}\n- github: {repository: acme/platform, workflow: ci.yaml, merge-queue-of: main}\n",
+ "- github: {repository: acme/platform, workflow: cd.yaml, ref: any-tag}\n- {issuer: https://accounts.google.com, subject: a@acme.com}\n",
+ "- github: {repository: acme/platform, workflow: cd.yaml, ref: any-sha}\n- {issuer: https://gitlab.com, subject-pattern: '^https://gitlab\\.com/a/b//\\.gitlab-ci\\.yml@(x|y)$'}\n- {issuer: https://gitlab.com, subject-pattern: '^https://gitlab\\.com/a/b//\\.gitlab-ci\\.yml@x|^https://gitlab\\.com/a/c//\\.gitlab-ci\\.yml@y$'}",
+ }{
+  e,err:=Suggest(context.Background(),p(s),nil); t.Logf("%s\n%s\n%v",e.Issuer,e.Subject,err)
+ }
 }
