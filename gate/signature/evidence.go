@@ -1,0 +1,256 @@
+package signature
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+
+	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
+	protocommon "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
+	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
+	"github.com/sigstore/sigstore-go/pkg/bundle"
+
+	"flux-verify-gate/gate"
+)
+
+// evidence is one candidate as it was fetched, before anything in it is read.
+type evidence struct {
+	layout gate.Layout
+	// digest is that of the manifest (bundle) or layer (tag).
+	digest string
+	// bundle is the JSON of a Sigstore bundle; nil for the tag layout.
+	bundle []byte
+	// payload and annotations are the signed bytes and the annotations of one
+	// layer in the tag layout.
+	payload     []byte
+	annotations map[string]string
+}
+
+// Annotations of one layer under the .sig tag (github.com/sigstore/cosign,
+// pkg/types/media.go and pkg/oci/static, v3).
+const (
+	annotationSignature   = "dev.cosignproject.cosign/signature"
+	annotationCertificate = "dev.sigstore.cosign/certificate"
+	annotationBundle      = "dev.sigstore.cosign/bundle"
+	annotationTimestamp   = "dev.sigstore.cosign/rfc3161timestamp"
+)
+
+// tagBundleType is the bundle version that a .sig layer is turned into: the only
+// one that allows a log's promise without its proof, and all that cosign keeps
+// there is the promise.
+const tagBundleType = "application/vnd.dev.sigstore.bundle+json;version=0.1"
+
+// entity is a candidate that was read: what sigstore-go verifies, and what the
+// signed bytes claim to be about. None of it is verified yet.
+type entity struct {
+	*bundle.Bundle
+	mediaType string
+	claim     claim
+	// payload is set in the tag layout, where the signed bytes stand beside the
+	// signature.
+	payload []byte
+}
+
+// parse reads the evidence. withLog says that the transparency log entry
+// matters, which it does not for keys.
+func (e evidence) parse(withLog bool) (*entity, error) {
+	if e.layout == gate.LayoutTag {
+		return e.parseLayer(withLog)
+	}
+	return e.parseBundle()
+}
+
+func (e evidence) parseBundle() (*entity, error) {
+	var b bundle.Bundle
+	if err := b.UnmarshalJSON(e.bundle); err != nil {
+		return nil, fmt.Errorf("expected a Sigstore bundle: %w", err)
+	}
+	parsed := &entity{Bundle: &b, mediaType: b.GetMediaType()}
+	// The controller reads no older bundle here (cosign v3), and an older one
+	// needs no proof of inclusion.
+	if !b.MinVersion("v0.3") {
+		return parsed, fmt.Errorf("expected a bundle of version 0.3 or newer, found %q", b.GetMediaType())
+	}
+	envelope := b.GetDsseEnvelope()
+	if envelope == nil {
+		return parsed, errors.New("expected a signed statement about the artifact, found a bundle with a bare signature")
+	}
+	if envelope.GetPayloadType() != bundle.IntotoMediaType {
+		return parsed, fmt.Errorf("expected the payload type %q, found %q", bundle.IntotoMediaType, envelope.GetPayloadType())
+	}
+	// A second signature would be by somebody whom nobody verifies.
+	if n := len(envelope.GetSignatures()); n != 1 {
+		return parsed, fmt.Errorf("expected one signature over the statement, found %d", n)
+	}
+	claim, err := readStatement(envelope.GetPayload())
+	if err != nil {
+		return parsed, fmt.Errorf("expected an in-toto statement: %w", err)
+	}
+	parsed.claim = claim
+	return parsed, nil
+}
+
+// parseLayer turns a layer of the .sig tag into a bundle. The digest of the
+// payload is computed here: the one in the descriptor is anybody's word.
+func (e evidence) parseLayer(withLog bool) (*entity, error) {
+	raw, ok := e.annotations[annotationSignature]
+	if !ok || raw == "" {
+		return nil, fmt.Errorf("expected the annotation %s, found none", annotationSignature)
+	}
+	signature, err := base64.StdEncoding.DecodeString(raw)
+	if err != nil {
+		return nil, fmt.Errorf("expected a signature in base64: %w", err)
+	}
+	sum := sha256.Sum256(e.payload)
+	material := &protobundle.VerificationMaterial{}
+	if certificate := e.annotations[annotationCertificate]; certificate != "" {
+		der, err := onePEM(certificate, "CERTIFICATE")
+		if err != nil {
+			return nil, err
+		}
+		// The chain that cosign stores beside it is not used: certificates of
+		// the authority come from the trusted root.
+		material.Content = &protobundle.VerificationMaterial_X509CertificateChain{
+			X509CertificateChain: &protocommon.X509CertificateChain{
+				Certificates: []*protocommon.X509Certificate{{RawBytes: der}},
+			},
+		}
+	} else {
+		material.Content = &protobundle.VerificationMaterial_PublicKey{PublicKey: &protocommon.PublicKeyIdentifier{}}
+	}
+	if withLog {
+		if entry := e.annotations[annotationBundle]; entry != "" {
+			logged, err := readLogEntry([]byte(entry))
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", annotationBundle, err)
+			}
+			material.TlogEntries = []*protorekor.TransparencyLogEntry{logged}
+		}
+		if stamp := e.annotations[annotationTimestamp]; stamp != "" {
+			signed, err := readTimestamp([]byte(stamp))
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", annotationTimestamp, err)
+			}
+			material.TimestampVerificationData = &protobundle.TimestampVerificationData{
+				Rfc3161Timestamps: []*protocommon.RFC3161SignedTimestamp{{SignedTimestamp: signed}},
+			}
+		}
+	}
+	b, err := bundle.NewBundle(&protobundle.Bundle{
+		MediaType:            tagBundleType,
+		VerificationMaterial: material,
+		Content: &protobundle.Bundle_MessageSignature{MessageSignature: &protocommon.MessageSignature{
+			MessageDigest: &protocommon.HashOutput{Algorithm: protocommon.HashAlgorithm_SHA2_256, Digest: sum[:]},
+			Signature:     signature,
+		}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("expected a cosign signature: %w", err)
+	}
+	parsed := &entity{Bundle: b, payload: e.payload}
+	if parsed.claim, err = readPayload(e.payload); err != nil {
+		return parsed, fmt.Errorf("expected a cosign payload: %w", err)
+	}
+	return parsed, nil
+}
+
+// onePEM reads exactly one PEM block of the given type.
+func onePEM(data, kind string) ([]byte, error) {
+	block, rest := pem.Decode([]byte(data))
+	if block == nil || block.Type != kind {
+		return nil, fmt.Errorf("expected a %s in PEM, found none", kind)
+	}
+	if strings.TrimSpace(string(rest)) != "" {
+		return nil, fmt.Errorf("expected one %s in PEM, found more behind it", kind)
+	}
+	return block.Bytes, nil
+}
+
+// readLogEntry reads cosign's form of a transparency log entry
+// (github.com/sigstore/cosign, pkg/cosign/bundle).
+func readLogEntry(raw []byte) (*protorekor.TransparencyLogEntry, error) {
+	members, err := strictObject(raw)
+	if err != nil {
+		return nil, err
+	}
+	if err := only(members, "SignedEntryTimestamp", "Payload"); err != nil {
+		return nil, err
+	}
+	promise, err := base64Member(members, "SignedEntryTimestamp")
+	if err != nil {
+		return nil, err
+	}
+	payload, err := object(members, "Payload")
+	if err != nil {
+		return nil, err
+	}
+	if err := only(payload, "body", "integratedTime", "logIndex", "logID"); err != nil {
+		return nil, fmt.Errorf("Payload: %w", err)
+	}
+	body, err := base64Member(payload, "body")
+	if err != nil {
+		return nil, err
+	}
+	var integrated, index int64
+	for name, into := range map[string]*int64{"integratedTime": &integrated, "logIndex": &index} {
+		if err := json.Unmarshal(payload[name], into); err != nil {
+			return nil, fmt.Errorf("expected %s to be an integer: %w", name, err)
+		}
+	}
+	id, err := text(payload, "logID")
+	if err != nil {
+		return nil, err
+	}
+	log, err := hex.DecodeString(id)
+	if err != nil {
+		return nil, fmt.Errorf("expected logID in hexadecimal: %w", err)
+	}
+	inner, err := strictObject(body)
+	if err != nil {
+		return nil, fmt.Errorf("body: %w", err)
+	}
+	kind, err := text(inner, "kind")
+	if err != nil {
+		return nil, fmt.Errorf("body: %w", err)
+	}
+	version, err := text(inner, "apiVersion")
+	if err != nil {
+		return nil, fmt.Errorf("body: %w", err)
+	}
+	return &protorekor.TransparencyLogEntry{
+		LogIndex:          index,
+		LogId:             &protocommon.LogId{KeyId: log},
+		KindVersion:       &protorekor.KindVersion{Kind: kind, Version: version},
+		IntegratedTime:    integrated,
+		InclusionPromise:  &protorekor.InclusionPromise{SignedEntryTimestamp: promise},
+		CanonicalizedBody: body,
+	}, nil
+}
+
+func readTimestamp(raw []byte) ([]byte, error) {
+	members, err := strictObject(raw)
+	if err != nil {
+		return nil, err
+	}
+	if err := only(members, "SignedRFC3161Timestamp"); err != nil {
+		return nil, err
+	}
+	return base64Member(members, "SignedRFC3161Timestamp")
+}
+
+func base64Member(members map[string]json.RawMessage, name string) ([]byte, error) {
+	encoded, err := text(members, name)
+	if err != nil {
+		return nil, err
+	}
+	decoded, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return nil, fmt.Errorf("expected %s in base64: %w", name, err)
+	}
+	return decoded, nil
+}
