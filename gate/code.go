@@ -1,5 +1,7 @@
 package gate
 
+import "slices"
+
 // Code names one thing that is checked. Codes are stable once released; each is
 // documented in docs/checks.md.
 type Code string
@@ -87,3 +89,33 @@ const (
 	Cancelled              Code = "cancelled"
 	Internal               Code = "internal"
 )
+
+// Codes lists every code in the order of docs/checks.md, which is the order of
+// the findings in a report.
+var codes = []Code{
+	SourceMissing, SourceURL, SourceSuspended, SourceDeleting, SourceUnobserved, SourceReconciling, SourceStalled,
+	SourceInsecure, TimeoutShort,
+
+	VerifyAbsent, VerifyProvider, KeyMissing, KeyUnexpected, IdentitiesIgnored, SignerUnconstrained, MatcherInvalid,
+	MatchersMultiple, SignerMissing, PolicyTooWide, PolicyLoose, TrustedRootCustom, KeysUnread,
+
+	VerificationFailed, VerificationMissing, VerificationStale, VerificationOtherRevision, NotReady, FetchFailed,
+	ArtifactOutdated, StorageFailed, ArtifactMissing, ContentConfig,
+
+	DigestMismatch, Unsigned, SignedByOthers, SignatureInvalid, NotASignature, ClaimsMismatch, SignerShared,
+	ControllerDisagrees, WillRefuse, SignatureSkipped,
+
+	SelfTest, CanaryAccepted, CanaryDiffers,
+
+	BadInput, AccessDenied, APIMissing, Unreachable, NoAnswer, RegistryDenied, RegistryUnreachable,
+	TrustedRootUnavailable, TrustedRootDiffers, ProofTooLarge, VerifyFieldUnknown, MessageUnknown, Cancelled, Internal,
+}
+
+// documentOrder is the place of a code in docs/checks.md; a code that is not
+// there comes last.
+func documentOrder(code Code) int {
+	if i := slices.Index(codes, code); i >= 0 {
+		return i
+	}
+	return len(codes)
+}

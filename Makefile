@@ -1,0 +1,36 @@
+# make test   everything that has to be green: the one command of the README
+# make lint   formatting, vet, staticcheck, actionlint
+# make build  the binary, as the image has it
+
+GO ?= go
+TOOLS := $(abspath .cache/tools)
+VERSION ?= dev
+
+.PHONY: all
+all: lint test
+
+.PHONY: test
+test:
+	$(GO) test -race ./...
+
+.PHONY: lint
+lint: tools
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
+	$(GO) vet ./...
+	$(GO) mod tidy -diff
+	$(TOOLS)/staticcheck ./...
+	$(TOOLS)/actionlint $$(git ls-files '.github/workflows/*.y*ml' 'examples/workflows/*.y*ml')
+
+.PHONY: tools
+tools:
+	@mkdir -p $(TOOLS)
+	cd tools && $(GO) build -o $(TOOLS)/ honnef.co/go/tools/cmd/staticcheck github.com/rhysd/actionlint/cmd/actionlint
+
+.PHONY: build
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o flux-verify-gate .
+
+# Golden files and everything generated from the table of inputs.
+.PHONY: update
+update:
+	$(GO) test ./gate/... -update

@@ -1,0 +1,82 @@
+package action
+
+// Input is one declared input. The table of inputs drives action.yml, the
+// flags, the documentation and the validation; a test holds them together.
+type Input struct {
+	// Name is the name in action.yml, and of the flag.
+	Name string
+	// Default is the value where the input is not given; a ${{ }} expression is
+	// GitHub's to fill in, and counts as no default elsewhere.
+	Default string
+	// Help is the description in action.yml, the flag's help and the document.
+	Help string
+	// Kind says how the value is read.
+	Kind Kind
+	// Words are the values of a KindWord.
+	Words []string
+	// Secret values are never quoted in an error.
+	Secret bool
+}
+
+// Kind says how the value of an input is read and what a blank one means.
+type Kind int
+
+// KindText is any text, and KindPath the path of a file; blank is absent.
+// KindName is text that must not be blank. KindWord is one of a few words,
+// KindBool is true or false, KindDuration is a Go duration or 0; none of them
+// may be blank, so that an expression that came out empty is not read as a
+// choice.
+const (
+	KindText Kind = iota
+	KindPath
+	KindName
+	KindWord
+	KindBool
+	KindDuration
+)
+
+// Inputs is the table of inputs, in the order of the documentation.
+func Inputs() []Input {
+	return []Input{
+		{Name: inNamespace, Default: "flux-system", Kind: KindName,
+			Help: "Namespace of the OCIRepository."},
+		{Name: inName, Default: "flux-system", Kind: KindName,
+			Help: "Name of the OCIRepository."},
+		{Name: inObject, Kind: KindPath,
+			Help: "A file (or - for standard input) that holds the object as JSON or YAML, judged instead of a live cluster. A recording cannot promote anything: verified stays false, digest and reference stay empty."},
+		{Name: inRequiredSigners, Kind: KindText,
+			Help: "YAML or JSON list of the signers that the live policy must accept and one of whom must have signed. Each entry has issuer or issuer-pattern, and subject or subject-pattern (RE2, matched against the whole value), or the shorthand github; and optional certificate claims."},
+		{Name: inAllowedSigners, Kind: KindText,
+			Help: "Signers, in the same form, that the live policy may accept besides, and need not."},
+		{Name: inRequiredKeys, Kind: KindText,
+			Help: "Instead of signers, for signatures made with a key: {secret: NAME, keys: [PEM, ...]}, the Secret that the policy must use and its public keys."},
+		{Name: inDigest, Kind: KindText,
+			Help: "Required: sha256:<64 lower-case hex digits> that must be serving, or the word any, which says nothing about what was just pushed."},
+		{Name: inURL, Kind: KindText,
+			Help: "The oci:// address that the source must point at."},
+		{Name: inSignature, Default: "verify", Kind: KindWord, Words: []string{"verify", "skip"},
+			Help: "verify: check the signature in the registry independently. skip: rely on the controller's word alone."},
+		{Name: inPolicyLoose, Default: "note", Kind: KindWord, Words: []string{"note", "fail"},
+			Help: "What it means that the policy accepts strings that cannot be issued: note or fail."},
+		{Name: inMode, Default: "enforce", Kind: KindWord, Words: []string{"enforce", "warn"},
+			Help: "enforce: rejected and undecided fail the step. warn: they do not, and the outputs still tell the truth."},
+		{Name: inReport, Default: "flux-verify-gate-report.json", Kind: KindName,
+			Help: "Where the JSON report goes, relative to the workspace."},
+	}
+}
+
+// The names of the inputs.
+const (
+	inNamespace       = "namespace"
+	inName            = "name"
+	inObject          = "object"
+	inRequiredSigners = "required-signers"
+	inAllowedSigners  = "allowed-signers"
+	inRequiredKeys    = "required-keys"
+	inDigest          = "digest"
+	inURL             = "url"
+	inSignature       = "signature"
+	inPolicyLoose     = "policy-loose"
+	inMode            = "mode"
+	inReport          = "report"
+)

@@ -1,0 +1,123 @@
+package action
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"flux-verify-gate/gate"
+	"flux-verify-gate/gate/report"
+)
+
+// tell writes the report everywhere it goes and gives the exit status. Files
+// come first: the runner reads them even if the step is killed while it prints.
+func (c Command) tell(v values, r gate.Report) int {
+	r.Gate.Version = c.Version
+	if v[inMode] == string(gate.Warn) {
+		r.Mode = gate.Warn
+	}
+	path, err := c.writeReport(v, r)
+	faults := []error{err}
+	style := c.style(path)
+	faults = append(faults, c.inActions(report.AppendOutputs(c.getenv, report.Outputs(r, path))))
+	faults = append(faults, c.inActions(report.AppendSummary(c.getenv, report.Summary(r, style))))
+	faults = append(faults, report.WriteLog(c.Stdout, r, style))
+	if c.getenv("GITHUB_ACTIONS") == "true" {
+		faults = append(faults, report.Annotate(c.Stdout, r, style))
+	}
+	if err := errors.Join(faults...); err != nil {
+		// What a later step reads is not what was found: no verdict counts.
+		fmt.Fprintln(c.Stderr, report.Line(report.Failed, "the verdict could not be written: "+err.Error()))
+		return statusUndecided
+	}
+	return exitStatus(r)
+}
+
+// inActions forgives a missing file where there is no runner to name one.
+func (c Command) inActions(err error) error {
+	if errors.Is(err, report.ErrNoFile) && c.getenv("GITHUB_ACTIONS") != "true" {
+		return nil
+	}
+	return err
+}
+
+// exitStatus: warn lets rejected pass, and undecided after a completed read;
+// bad input is the author's to repair in any mode.
+func exitStatus(r gate.Report) int {
+	badInput := slices.ContainsFunc(r.Findings, func(f gate.Finding) bool { return f.Code == gate.BadInput })
+	forgiving := r.Mode == gate.Warn && r.Timings.Reads > 0 && !badInput
+	switch {
+	case r.Verdict == gate.Verified || forgiving:
+		return statusVerified
+	case r.Verdict == gate.Rejected:
+		return statusRejected
+	}
+	return statusUndecided
+}
+
+// writeReport writes the JSON report into the workspace, whole or not at all,
+// and owned as the workspace is, because the container runs as root and a later
+// step does not. It gives the path relative to the workspace.
+func (c Command) writeReport(v values, r gate.Report) (string, error) {
+	path := v[inReport]
+	if path == "" {
+		// The inputs were not understood, so nobody said where.
+		return "", nil
+	}
+	workspace := c.getenv("GITHUB_WORKSPACE")
+	full := path
+	if !filepath.IsAbs(path) && workspace != "" {
+		full = filepath.Join(workspace, path)
+	}
+	var content bytes.Buffer
+	if err := report.WriteJSON(&content, r); err != nil {
+		return "", fmt.Errorf("report: %w", err)
+	}
+	if err := replaceFile(full, content.Bytes()); err != nil {
+		return "", fmt.Errorf("report: expected a path that can be written: %w", err)
+	}
+	if relative, err := filepath.Rel(workspace, full); workspace != "" && err == nil {
+		path = relative
+	}
+	return path, nil
+}
+
+// replaceFile writes a file beside its final place and moves it there, with the
+// owner of the folder.
+func replaceFile(path string, content []byte) error {
+	folder := filepath.Dir(path)
+	temporary, err := os.CreateTemp(folder, ".flux-verify-gate-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name())
+	_, err = temporary.Write(content)
+	if err = errors.Join(err, temporary.Chmod(0o644), temporary.Close()); err != nil {
+		return err
+	}
+	if err := ownAs(folder, temporary.Name()); err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), path)
+}
+
+// ownAs gives a file the owner of the folder. Whoever may not give files away
+// owns the folder already, or has a report of his own there.
+func ownAs(folder, file string) error {
+	info, err := os.Stat(folder)
+	if err != nil {
+		return err
+	}
+	uid, gid, ok := ownerOf(info)
+	if !ok {
+		return nil
+	}
+	if err := os.Chown(file, uid, gid); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil
+}

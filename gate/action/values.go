@@ -1,0 +1,223 @@
+package action
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"flux-verify-gate/gate"
+)
+
+// values are the inputs of one run, each given exactly once: by the environment
+// (INPUT_<NAME>, as the runner hands them over) or by flags.
+type values map[string]string
+
+// envPrefix and envName are how the runner names an input: upper case, spaces
+// to underscores, dashes kept (actions/runner, Runner.Worker/Handlers, v2.336).
+const envPrefix = "INPUT_"
+
+func envName(input string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(input, " ", "_"))
+}
+
+// maxFile bounds a file that an input names with @.
+const maxFile = 1 << 20
+
+// readValues takes the inputs from the environment if any declared one is there,
+// else from the arguments. Its error joins one gate.InputError for each fault.
+func readValues(table []Input, environ, args []string) (values, error) {
+	given, fromEnvironment, err := environmentValues(table, environ)
+	if err != nil {
+		return nil, err
+	}
+	if fromEnvironment && len(args) > 0 {
+		return nil, &gate.InputError{Input: "arguments", Expected: "none where the inputs come as " + envPrefix + "* variables",
+			Found: strconv.Quote(strings.Join(args, " ")), Remedy: "give every input under with: and none on the command line"}
+	}
+	if !fromEnvironment {
+		if given, err = flagValues(table, args); err != nil {
+			return nil, err
+		}
+	}
+	return resolve(table, given)
+}
+
+// environmentValues collects INPUT_* variables; one that is not declared is a
+// fault, because the runner only warns of a misspelt input and runs on.
+func environmentValues(table []Input, environ []string) (values, bool, error) {
+	byVariable := map[string]string{}
+	var names []string
+	for _, in := range table {
+		byVariable[envName(in.Name)] = in.Name
+		names = append(names, in.Name)
+	}
+	given := values{}
+	var unknown []string
+	for _, variable := range environ {
+		name, value, _ := strings.Cut(variable, "=")
+		if !strings.HasPrefix(name, envPrefix) {
+			continue
+		}
+		if input, ok := byVariable[name]; ok {
+			given[input] = value
+		} else {
+			unknown = append(unknown, strings.ToLower(strings.TrimPrefix(name, envPrefix)))
+		}
+	}
+	if len(given) == 0 {
+		// A variable called INPUT_SOMETHING on a laptop is none of ours.
+		return given, false, nil
+	}
+	slices.Sort(unknown)
+	var faults []error
+	for _, name := range unknown {
+		fault := &gate.InputError{Input: name, Expected: "one of " + strings.Join(names, ", "), Found: "an input of this name",
+			Remedy: "correct the spelling; an input that is not known would be ignored"}
+		if name == "entrypoint" || name == "args" {
+			fault.Expected = "no " + name
+			fault.Remedy = "remove it: it would replace what this action runs"
+		}
+		faults = append(faults, fault)
+	}
+	return given, true, errors.Join(faults...)
+}
+
+// flagValues reads the same inputs from flags of the same name.
+func flagValues(table []Input, args []string) (values, error) {
+	given := values{}
+	set := flag.NewFlagSet("flux-verify-gate", flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	for _, in := range table {
+		set.Func(in.Name, in.Help, func(value string) error {
+			if _, twice := given[in.Name]; twice {
+				return errors.New("given twice")
+			}
+			given[in.Name] = value
+			return nil
+		})
+	}
+	if err := set.Parse(args); err != nil {
+		return nil, &gate.InputError{Input: "arguments", Expected: "flags named like the inputs, each at most once", Err: err,
+			Remedy: "see --help"}
+	}
+	if set.NArg() > 0 {
+		return nil, &gate.InputError{Input: "arguments", Expected: "flags only", Found: strconv.Quote(set.Arg(0)), Remedy: "see --help"}
+	}
+	return given, nil
+}
+
+// resolve trims, reads what @path names, applies defaults and checks each value
+// by its kind.
+func resolve(table []Input, given values) (values, error) {
+	result := values{}
+	var faults []error
+	for _, in := range table {
+		value, supplied := given[in.Name]
+		value = strings.TrimSpace(value)
+		if path, ok := strings.CutPrefix(value, "@"); ok {
+			content, err := readFile(path)
+			if err != nil {
+				faults = append(faults, &gate.InputError{Input: in.Name, Expected: "a file that can be read behind @", Err: err})
+				continue
+			}
+			if value = strings.TrimSpace(content); value == "" {
+				faults = append(faults, &gate.InputError{Input: in.Name, Expected: "a value in " + path, Found: "an empty file"})
+				continue
+			}
+		}
+		if !supplied && !strings.Contains(in.Default, "${{") {
+			value = in.Default
+		}
+		if fault := in.check(value); fault != nil {
+			faults = append(faults, fault)
+			continue
+		}
+		result[in.Name] = value
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+func readFile(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err != nil {
+		return "", err
+	}
+	if len(content) > maxFile {
+		return "", fmt.Errorf("%s: expected at most %d bytes, found more", path, maxFile)
+	}
+	return string(content), nil
+}
+
+// check says what is wrong with a value of this input.
+func (in Input) check(value string) *gate.InputError {
+	found := "nothing"
+	if value != "" {
+		found = strconv.Quote(value)
+		if in.Secret {
+			found = "a value of another form"
+		}
+	}
+	fault := &gate.InputError{Input: in.Name, Found: found}
+	switch in.Kind {
+	case KindName:
+		if value == "" || strings.ContainsAny(value, "\r\n\x00") {
+			fault.Expected = "one line of text"
+			fault.Remedy = "leave the input out to have its default, " + in.Default
+			return fault
+		}
+	case KindWord:
+		if !slices.Contains(in.Words, value) {
+			fault.Expected = strings.Join(in.Words, " or ")
+			fault.Remedy = "leave the input out to have its default, " + in.Default
+			return fault
+		}
+	case KindBool:
+		if !slices.Contains(trueWords, value) && !slices.Contains(falseWords, value) {
+			fault.Expected = "true or false"
+			return fault
+		}
+	case KindDuration:
+		if d, err := time.ParseDuration(value); err != nil || d < 0 {
+			fault.Expected = "a duration such as 5m or 90s, or 0"
+			return fault
+		}
+	case KindPath:
+		if strings.ContainsAny(value, "\r\n\x00") {
+			fault.Expected = "the path of one file"
+			return fault
+		}
+	}
+	return nil
+}
+
+// The spellings of a boolean that YAML 1.2's core schema has, as @actions/core
+// takes them.
+var (
+	trueWords  = []string{"true", "True", "TRUE"}
+	falseWords = []string{"false", "False", "FALSE"}
+)
+
+func (v values) bool(name string) bool { return slices.Contains(trueWords, v[name]) }
+
+// duration gives a value that check has found to be one.
+func (v values) duration(name string) time.Duration {
+	d, err := time.ParseDuration(v[name])
+	if err != nil {
+		return 0
+	}
+	return d
+}

@@ -1,0 +1,119 @@
+package action
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"flux-verify-gate/gate"
+)
+
+func TestReadValuesFaults(t *testing.T) {
+	t.Parallel()
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, []byte(" \n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	large := filepath.Join(t.TempDir(), "large")
+	if err := os.WriteFile(large, make([]byte, maxFile+1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name    string
+		environ []string
+		args    []string
+		says    []string
+	}{
+		{"undeclared input", []string{"INPUT_DIGEST=any", "INPUT_SIGNERS=x"}, nil, []string{"input signers", "required-signers"}},
+		{"underscore for dash", []string{"INPUT_DIGEST=any", "INPUT_REQUIRED_SIGNERS=x"}, nil, []string{"input required_signers"}},
+		{"two undeclared inputs", []string{"INPUT_DIGEST=any", "INPUT_A=x", "INPUT_B=x"}, nil, []string{"input a", "input b"}},
+		{"entrypoint", []string{"INPUT_DIGEST=any", "INPUT_ENTRYPOINT=/bin/true"}, nil, []string{"input entrypoint", "remove it"}},
+		{"args", []string{"INPUT_DIGEST=any", "INPUT_ARGS=x"}, nil, []string{"input args", "remove it"}},
+		{"arguments beside inputs", []string{"INPUT_DIGEST=any"}, []string{"--digest", "any"}, []string{"input arguments", "none"}},
+		{"blank word", []string{"INPUT_SIGNATURE= "}, nil, []string{"input signature", "verify or skip", "nothing"}},
+		{"unknown word", []string{"INPUT_SIGNATURE=Skip"}, nil, []string{"input signature", `"Skip"`}},
+		{"blank name", []string{"INPUT_NAMESPACE="}, nil, []string{"input namespace", "flux-system"}},
+		{"two lines in a name", []string{"INPUT_NAME=a\nb"}, nil, []string{"input name", "one line"}},
+		{"two lines in a path", []string{"INPUT_OBJECT=a\nb"}, nil, []string{"input object", "path"}},
+		{"mode off", []string{"INPUT_MODE=off"}, nil, []string{"input mode", "enforce or warn"}},
+		{"missing file", []string{"INPUT_DIGEST=@no-such-file"}, nil, []string{"input digest", "no-such-file"}},
+		{"empty file", []string{"INPUT_DIGEST=@" + empty}, nil, []string{"input digest", "empty file"}},
+		{"large file", []string{"INPUT_DIGEST=@" + large}, nil, []string{"input digest", "at most"}},
+		{"folder as file", []string{"INPUT_DIGEST=@" + t.TempDir()}, nil, []string{"input digest", "directory"}},
+		{"every fault at once", []string{"INPUT_MODE=x", "INPUT_SIGNATURE=y"}, nil, []string{"input mode", "input signature"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := readValues(Inputs(), tt.environ, tt.args)
+			var fault *gate.InputError
+			if !errors.As(err, &fault) {
+				t.Fatalf("got %v, want an input error", err)
+			}
+			for _, text := range tt.says {
+				if !strings.Contains(err.Error(), text) {
+					t.Errorf("%q does not say %q", err, text)
+				}
+			}
+		})
+	}
+}
+
+func TestReadValues(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "digest")
+	if err := os.WriteFile(file, []byte("any\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name    string
+		environ []string
+		args    []string
+		want    map[string]string
+	}{
+		{"defaults", nil, nil, map[string]string{inNamespace: "flux-system", inSignature: "verify", inMode: "enforce", inDigest: ""}},
+		{"environment", []string{"INPUT_DIGEST= any "}, nil, map[string]string{inDigest: "any"}},
+		{"a value with an equals sign", []string{"INPUT_URL=oci://a/b=c"}, nil, map[string]string{inURL: "oci://a/b=c"}},
+		{"flags", nil, []string{"--digest", "any", "-name=x"}, map[string]string{inDigest: "any", inName: "x"}},
+		{"a file in the environment", []string{"INPUT_DIGEST=@" + file}, nil, map[string]string{inDigest: "any"}},
+		{"a file in a flag", nil, []string{"--digest", "@" + file}, map[string]string{inDigest: "any"}},
+		{"a stranger's variable where no input is set", []string{"INPUT_METHOD=x"}, []string{"--digest", "any"}, map[string]string{inDigest: "any"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := readValues(Inputs(), tt.environ, tt.args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, want := range tt.want {
+				if got[name] != want {
+					t.Errorf("%s: got %q, want %q", name, got[name], want)
+				}
+			}
+		})
+	}
+}
+
+// FuzzReadValues: no environment may make an input that is blank or unknown
+// read as a choice.
+func FuzzReadValues(f *testing.F) {
+	f.Add("INPUT_SIGNATURE", "skip")
+	f.Add("INPUT_SIGNATURE", "")
+	f.Add("INPUT_SIGNATURE ", "skip")
+	f.Add("INPUT_signature", "skip")
+	f.Fuzz(func(t *testing.T, name, value string) {
+		if strings.HasPrefix(value, "@") {
+			t.Skip("would read files")
+		}
+		v, err := readValues(Inputs(), []string{"INPUT_DIGEST=any", name + "=" + value}, nil)
+		if err != nil {
+			return
+		}
+		if v[inSignature] == "skip" && (name != "INPUT_SIGNATURE" || strings.TrimSpace(value) != "skip") {
+			t.Errorf("%q=%q was read as skip", name, value)
+		}
+	})
+}

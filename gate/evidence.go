@@ -1,0 +1,33 @@
+package gate
+
+import "time"
+
+// Evidence is everything that one judgement rests on.
+type Evidence struct {
+	// Namespace and Name are those that were asked for.
+	Namespace string
+	Name      string
+	// Live says that the object was read from a cluster; Cluster says which.
+	Live    bool
+	Cluster Cluster
+	// Source is the one read that everything is judged by; nil if there is
+	// none.
+	Source *Source
+	// Missing says that the read was answered, and that there is no such
+	// object. It excludes Source.
+	Missing bool
+	// Failures are what could not be looked at.
+	Failures []Failure
+	// Signatures is what the registry showed; nil if it was not asked.
+	Signatures *Signatures
+	// PrivateRoot says that the gate's own trusted root is not the public-good
+	// one.
+	PrivateRoot bool
+	// EarlierFailure is the last text of a failed verification that was seen in
+	// this run and may have been deleted since (see History.LastFailure).
+	EarlierFailure string
+	// Timeout is how long the run may wait; zero for a recording.
+	Timeout time.Duration
+	// Reconcile says that the run asked the controller to reconcile.
+	Reconcile bool
+}

@@ -1,0 +1,61 @@
+package gate
+
+import "time"
+
+// Settled says whether the newest report is final: whether waiting longer can
+// no longer change the verdict for a reason that the rules wait for. h is the
+// history with that report's read in it.
+//
+// Where it is not final, next is the time at which it may become so by time
+// alone; it is zero where only a change of the source can. A caller that stops
+// at the deadline takes the newest report as it is: every pending fail is a
+// fail then.
+func (h History) Settled(p Policy, r Report, at time.Time) (final bool, next time.Time) {
+	pending := false
+	for _, f := range r.Findings {
+		if f.Outcome != Fail && f.Outcome != Unknown {
+			continue
+		}
+		done, due := h.finished(p, f, r, at)
+		switch {
+		case done && (f.Outcome == Fail || f.Code == BadInput):
+			// One final fail rejects, whatever the rest may still become.
+			return true, time.Time{}
+		case !done:
+			pending = true
+			if !due.IsZero() && (next.IsZero() || due.Before(next)) {
+				next = due
+			}
+		}
+	}
+	if pending {
+		return false, next
+	}
+	return true, time.Time{}
+}
+
+// finished says whether one fail or unknown is final at a time, and if not, when
+// it will be by time alone.
+func (h History) finished(p Policy, f Finding, r Report, at time.Time) (bool, time.Time) {
+	switch f.Wait {
+	case WaitNone:
+		return true, time.Time{}
+	case WaitOnceMore:
+		// The final re-read, which every verdict needs, is the one more read.
+		return true, time.Time{}
+	case WaitMinute:
+		since, known := h.firstSeen[pendingKey(f, r)]
+		if !known {
+			since = at
+		}
+		due := since.Add(PendingFor)
+		return !at.Before(due), due
+	case WaitQuiet:
+		if p.want.Digest != DigestAny && r.Source.Digest != p.want.Digest {
+			return false, time.Time{}
+		}
+		due := h.quietSince.Add(PendingFor)
+		return !at.Before(due), due
+	}
+	return false, time.Time{}
+}
