@@ -82,9 +82,19 @@ func checkDeleting(f *facts) []Finding {
 	})
 }
 
-// checkObserved: the controller has finished a run on this generation.
+// checkObserved: the controller has finished a run on this generation, and has
+// handled the reconciliation that this run asked for, if it did.
 func checkObserved(f *facts) []Finding {
 	generation, observed := f.source.Object.Generation, f.source.Object.Status.ObservedGeneration
+	token := f.evidence.ReconcileToken
+	if handled := f.source.Object.Status.GetLastHandledReconcileRequest(); observed == generation && token != "" && handled != token {
+		return one(Finding{
+			Code: SourceUnobserved, Outcome: Fail, Wait: WaitDeadline,
+			Title:    "the controller has not handled the reconciliation that was requested",
+			Expected: "status.lastHandledReconcileAt " + token, Found: orNothing(handled),
+			Remedy: "see whether source-controller runs, and raise timeout",
+		})
+	}
 	if observed == generation {
 		return pass(SourceUnobserved, fmt.Sprintf("the controller has observed generation %d", generation))
 	}
@@ -141,7 +151,7 @@ const retryCeiling = 15 * time.Minute
 // be seen to change. It is a note, and only where there is something to wait
 // for.
 func checkTimeout(f *facts) []Finding {
-	if !f.evidence.Live || f.evidence.Timeout <= 0 || f.evidence.Reconcile {
+	if !f.evidence.Live || f.evidence.Timeout <= 0 || f.evidence.ReconcileToken != "" {
 		return nil
 	}
 	pause, why := f.source.Object.Spec.Interval.Duration, "polls every"

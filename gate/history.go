@@ -33,15 +33,17 @@ type History struct {
 	firstSeen  map[string]time.Time
 }
 
-// Observe adds one completed read, and the report that was made of it, to the
-// history. at is when the read was made.
+// Observe adds one read, completed or failed, and the report that was made of it
+// to the history. at is when the read was made.
 func (h History) Observe(e Evidence, r Report, at time.Time) History {
 	if identity := identityOf(e.Source); identity != h.identity {
 		// Another object of the same name, or another generation: what was
 		// pending before says nothing about it.
 		h = History{Reads: h.Reads, identity: identity}
 	}
-	h.Reads++
+	if e.Source != nil || e.Missing {
+		h.Reads++
+	}
 	if quiet := quietKey(e); quiet != h.quiet || h.quietSince.IsZero() {
 		h.quiet, h.quietSince = quiet, at
 	}
