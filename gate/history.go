@@ -52,6 +52,12 @@ func (h History) Observe(e Evidence, r Report, at time.Time) History {
 			h.LastFailure = c.Message
 		}
 	}
+	return h.Note(r, at)
+}
+
+// Note adds a report that was made without another read of the object, for
+// example because the registry has been asked meanwhile.
+func (h History) Note(r Report, at time.Time) History {
 	h.firstSeen = maps.Clone(h.firstSeen)
 	if h.firstSeen == nil {
 		h.firstSeen = map[string]time.Time{}
