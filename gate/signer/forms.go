@@ -128,9 +128,13 @@ func Forms() []Form {
 	}
 }
 
-// everything is the table under a Sigstore of which nothing is known.
-func everything() []Form {
-	return []Form{{Name: "Anything", Issuer: anyString, Subject: anyString, Source: "a private Sigstore"}}
+// formsFor returns the table, or what stands for it under a Sigstore of which
+// nothing is known.
+func formsFor(everything bool) []Form {
+	if everything {
+		return []Form{{Name: "Anything", Issuer: anyString, Subject: anyString, Source: "a private Sigstore"}}
+	}
+	return Forms()
 }
 
 // familiar is the form of the identities that most people know. It is narrower than

@@ -90,19 +90,14 @@ type Undecided struct {
 // Prove answers the question. It decides by containment of languages, not by
 // samples: docs/policy-proof.md says how. The context serves to stop it; what is
 // then unanswered is undecided.
-func Prove(ctx context.Context, q Question) Answer { return prove(ctx, q, false) }
+func Prove(ctx context.Context, q Question) Answer {
+	return prove(ctx, q, formsFor(q.Everything))
+}
 
-// prove is Prove. If it is strict, a second name excuses nothing.
-func prove(ctx context.Context, q Question, strict bool) Answer {
-	p := &proof{ctx: ctx, question: q, limit: q.Limit.orDefault().share(questions), plane: newPlane()}
-	p.forms = Forms()
-	if q.Everything {
-		p.forms = everything()
-	}
-	for i := range p.forms {
-		if strict {
-			p.forms[i].SecondNameOf = ""
-		}
+// prove is Prove over the forms given.
+func prove(ctx context.Context, q Question, forms []Form) Answer {
+	p := &proof{
+		ctx: ctx, question: q, limit: q.Limit.orDefault().share(questions), plane: newPlane(), forms: forms,
 	}
 	if !p.compileLive() || !p.compileKnown() || !p.compileForms() {
 		return p.answer

@@ -34,7 +34,7 @@ type search struct {
 
 	sets    []stateSet
 	setIDs  map[string]int
-	reached map[tuple][]int // by tuple: the smallest sets it was reached with
+	reached map[tuple][]reach // by tuple: the smallest sets it was reached with
 	nodes   []node
 	marks   []uint32
 	round   uint32
@@ -60,6 +60,9 @@ type node struct {
 	guides []int // the guides that the text follows
 }
 
+// reach is a set that a tuple was reached with, and the length of the text.
+type reach struct{ set, length int }
+
 // found is one text that lies in all languages.
 type found struct {
 	text    []rune
@@ -71,7 +74,7 @@ type found struct {
 // is matched by no other watched programs.
 func (s *search) run(yield func(found) bool) {
 	s.setIDs = map[string]int{}
-	s.reached = map[tuple][]int{}
+	s.reached = map[tuple][]reach{}
 	if !s.begin(yield) {
 		return
 	}
@@ -116,7 +119,7 @@ func (s *search) begin(yield func(found) bool) bool {
 func (s *search) extend(parent int, yield func(found) bool) bool {
 	at := s.nodes[parent]
 	tuples := slices.DeleteFunc(at.tuples, func(t tuple) bool {
-		return !slices.Contains(s.reached[t], at.set) // a smaller set has come since
+		return !slices.Contains(s.reached[t], reach{at.set, at.length}) // a smaller set has come since
 	})
 	s.nodes[parent].tuples = nil // never needed again
 	candidates := newBitset(len(s.field.alphabet.classes))
@@ -209,9 +212,11 @@ func (s *search) enter(n node, yield func(found) bool) bool {
 		if s.dominated(t, n.set) {
 			continue
 		}
-		s.reached[t] = append(slices.DeleteFunc(s.reached[t], func(old int) bool {
-			return s.subset(n.set, old)
-		}), n.set)
+		// A smaller set takes the place of a larger one, unless the text of the larger
+		// is shorter and yet to be extended: it may lead to a shorter text.
+		s.reached[t] = append(slices.DeleteFunc(s.reached[t], func(old reach) bool {
+			return old.length != n.length-1 && s.subset(n.set, old.set)
+		}), reach{n.set, n.length})
 		fresh = append(fresh, t)
 		s.budget.visit(8*maxAll*3 + 60)
 	}
@@ -241,7 +246,7 @@ func (s *search) inAll(t tuple) bool {
 // dominated reports whether the tuple was reached before with a subset.
 func (s *search) dominated(t tuple, set int) bool {
 	for _, old := range s.reached[t] {
-		if old == set || s.subset(old, set) {
+		if old.set == set || s.subset(old.set, set) {
 			return true
 		}
 	}

@@ -85,7 +85,11 @@ func suggest(ctx context.Context, signers []Signer, everything bool) (Entry, err
 
 // exactly proves that the entry accepts the signers and nobody else.
 func exactly(ctx context.Context, e Entry, signers []Signer, everything bool) error {
-	a := prove(ctx, Question{Live: []Entry{e}, Required: signers, Everything: everything}, true)
+	forms := formsFor(everything)
+	for i := range forms {
+		forms[i].SecondNameOf = "" // nothing is excused
+	}
+	a := prove(ctx, Question{Live: []Entry{e}, Required: signers, Everything: everything}, forms)
 	switch {
 	case len(a.Invalid) > 0:
 		return fmt.Errorf("the entry does not compile: %w", a.Invalid[0].Err)
