@@ -82,9 +82,19 @@ func checkDeleting(f *facts) []Finding {
 	})
 }
 
-// checkObserved: the controller has finished a run on this generation.
+// checkObserved: the controller has finished a run on this generation. The API
+// server counts generations from 1; an object that has none compares equal to
+// conditions that have none, and nothing would be known.
 func checkObserved(f *facts) []Finding {
 	generation, observed := f.source.Object.Generation, f.source.Object.Status.ObservedGeneration
+	if generation < 1 {
+		return one(Finding{
+			Code: SourceUnobserved, Outcome: Fail, Wait: WaitDeadline,
+			Title:    "the object has no generation, so nothing shows that the controller has seen it",
+			Expected: "metadata.generation of 1 or more", Found: fmt.Sprintf("metadata.generation %d", generation),
+			Remedy: "read the object from the API server, whole: a recording that was cut down cannot be judged",
+		})
+	}
 	if observed == generation {
 		return pass(SourceUnobserved, fmt.Sprintf("the controller has observed generation %d", generation))
 	}
