@@ -31,13 +31,16 @@ type Release struct {
 	Sum string
 }
 
-var (
-	// Flux29 serves OCIRepository v1 only. It is the version that the stack
-	// runs (test/stack/source-controller/go.mod).
-	Flux29 = Release{"v1.9.3", "h1:Zj1gfvK/2MFIm/K3vh5fSHoJBoggLKMuLWf5ZEmaF0w="}
-	// Flux27 is the last line that serves v1beta2, beside v1.
-	Flux27 = Release{"v1.7.3", "h1:gFfeBiNUgF0kFFGap/rrMeJqz+0Tod0ARENJO8w/UA8="}
-)
+// Flux29 serves OCIRepository v1 only. It is the version that the stack runs
+// (test/stack/source-controller/go.mod).
+func Flux29() Release {
+	return Release{"v1.9.3", "h1:Zj1gfvK/2MFIm/K3vh5fSHoJBoggLKMuLWf5ZEmaF0w="}
+}
+
+// Flux27 is of the last line that serves v1beta2, beside v1.
+func Flux27() Release {
+	return Release{"v1.7.3", "h1:gFfeBiNUgF0kFFGap/rrMeJqz+0Tod0ARENJO8w/UA8="}
+}
 
 // OCIRepository returns the release's definition of OCIRepository, in YAML.
 func (r Release) OCIRepository(ctx context.Context) ([]byte, error) {
