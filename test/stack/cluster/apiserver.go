@@ -24,8 +24,9 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	return c.startAPIServer(ctx)
 }
 
-// StopAPIServer ends the API server, as a rollout of a control plane does, and
-// returns when it is gone. Until StartAPIServer, connections are refused.
+// StopAPIServer ends the API server in good order (requests are answered,
+// watches closed) and returns when it is gone. Until StartAPIServer,
+// connections are refused.
 func (c *Cluster) StopAPIServer() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,8 +48,9 @@ func (c *Cluster) KillAPIServer() error {
 
 // RestartAPIServer stops the API server, waits until it is gone (else one would
 // go on talking to the old one), starts it on the same port, and returns when
-// it is ready. Its watch cache is empty then: a watch from an older resource
-// version ends with 410 Gone.
+// it is ready. Its watch cache begins at the store's newest version then: a
+// watch from any older resource version, even that of an object just read, ends
+// with 410 Gone, and until the cache is filled a watch is refused with 429.
 func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,17 +78,21 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 	}
 	var err error
 	c.server, err = process.Start(process.Config{
-		Name: "kube-apiserver",
-		Path: c.options.APIServer,
-		Args: append(c.apiServerArgs(), c.options.APIServerArgs...),
-		Log:  c.path("log", "kube-apiserver.log"),
-		// In-flight requests are waited for; watches are not.
+		Name:  "kube-apiserver",
+		Path:  c.options.APIServer,
+		Args:  append(c.apiServerArgs(), c.options.APIServerArgs...),
+		Log:   c.path("log", "kube-apiserver.log"),
 		Grace: 20 * time.Second,
 	})
 	if err != nil {
 		return err
 	}
-	return c.waitReady(ctx)
+	if err := c.waitReady(ctx); err != nil {
+		err = errors.Join(err, c.server.Kill())
+		c.server = nil
+		return err
+	}
+	return nil
 }
 
 func (c *Cluster) apiServerArgs() []string {
@@ -102,11 +108,13 @@ func (c *Cluster) apiServerArgs() []string {
 		"--tls-private-key-file=" + c.path("pki", "apiserver.key"),
 		"--client-ca-file=" + c.path("pki", "ca.crt"),
 		"--service-account-issuer=" + c.Server(),
-		"--service-account-key-file=" + c.path("pki", "tokens.key"),
+		"--service-account-key-file=" + c.path("pki", "tokens.pub"),
 		"--service-account-signing-key-file=" + c.path("pki", "tokens.key"),
 		"--authorization-mode=RBAC",
 		// Nobody makes the default service accounts that it asks for.
 		"--disable-admission-plugins=ServiceAccount",
+		// Without it a stopping server keeps its watches open for a minute.
+		"--shutdown-watch-termination-grace-period=2s",
 		"--audit-log-path=" + c.path("log", "audit.log"),
 		"--audit-policy-file=" + c.path("pki", "audit.yaml"),
 	}

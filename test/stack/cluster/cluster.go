@@ -114,13 +114,13 @@ func (c *Cluster) makePKI() error {
 	if err != nil {
 		return err
 	}
-	tokens, err := signingKey()
+	tokenKey, tokenPub, err := tokenKeys()
 	if err != nil {
 		return err
 	}
 	for name, data := range map[string][]byte{
-		"ca.crt": c.ca.pem, "apiserver.crt": server.cert, "apiserver.key": server.key, "tokens.key": tokens,
-		"audit.yaml": []byte(auditPolicy),
+		"ca.crt": c.ca.pem, "apiserver.crt": server.cert, "apiserver.key": server.key,
+		"tokens.key": tokenKey, "tokens.pub": tokenPub, "audit.yaml": []byte(auditPolicy),
 	} {
 		if err := os.WriteFile(c.path("pki", name), data, 0o600); err != nil {
 			return fmt.Errorf("cannot write the cluster's keys: %w", err)

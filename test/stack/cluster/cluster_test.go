@@ -1,9 +1,8 @@
 package cluster_test
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -329,7 +328,10 @@ metadata:
 	if now.GetUID() != first.GetUID() {
 		t.Errorf("after the restarts the object has another UID")
 	}
-	w = begin(now.GetResourceVersion())
+	w = begin("") // now's own version is older than the new watch cache
+	if e := next(t, w); e.Type != watch.Added {
+		t.Fatalf("got %s, want %s", e.Type, watch.Added)
+	}
 	if err := c.KillAPIServer(); err != nil {
 		t.Fatal(err)
 	}
@@ -359,7 +361,11 @@ metadata:
 			if !strings.HasPrefix(path.Path, "/apis/source.toolkit.fluxcd.io/v1/namespaces/"+namespace+"/ocirepositories") {
 				t.Errorf("unexpected request %+v", r)
 			}
-			got = append(got, r.Verb)
+			// While it fills its watch cache a new server says 429; client-go
+			// then tries again.
+			if r.Code != http.StatusTooManyRequests {
+				got = append(got, r.Verb)
+			}
 		}
 		return len(got) >= 4
 	})
@@ -378,8 +384,10 @@ func TestWatchWithoutCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	object := apply(t, c, "test", namespace, source)
-	if _, err := c.Namespace(t.Context(), "another-revision"); err != nil {
-		t.Fatal(err)
+	for range 2 {
+		if _, err := c.Namespace(t.Context(), "another-revision"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, err := c.Compact(t.Context()); err != nil {
 		t.Fatal(err)
@@ -393,26 +401,6 @@ func TestWatchWithoutCache(t *testing.T) {
 	}
 	if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		t.Errorf("watch from a compacted version: got %v, want 410 Gone", err)
-	}
-}
-
-func TestStop(t *testing.T) {
-	t.Parallel()
-	c := clustertest.Start(t, cluster.Options{})
-	if err := c.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Stop(); err != nil {
-		t.Errorf("second stop: %v", err)
-	}
-	if err := c.StartAPIServer(context.Background()); err == nil {
-		t.Error("an API server started in a stopped cluster")
-	}
-	noProcessNames(t, c.Dir())
-	for _, name := range []string{"etcd.log", "kube-apiserver.log"} {
-		if data, err := os.ReadFile(c.Dir() + "/log/" + name); err != nil || len(data) == 0 {
-			t.Errorf("the log %s was not kept: %v", name, err)
-		}
 	}
 }
 
@@ -443,7 +431,7 @@ func closed(t *testing.T, w watch.Interface) {
 				return
 			}
 			data, _ := json.Marshal(e.Object)
-			t.Logf("before its end the watch brought %s %s", e.Type, bytes.TrimSpace(data))
+			t.Logf("before its end the watch brought %s %s", e.Type, data)
 		case <-limit:
 			t.Fatal("the watch was not closed")
 		}

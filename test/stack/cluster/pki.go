@@ -126,12 +126,19 @@ func privateKeyPEM(key *ecdsa.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-// signingKey makes the key that the API server signs service account tokens
-// with, in PEM.
-func signingKey() ([]byte, error) {
+// tokenKeys makes the keys that the API server signs service account tokens
+// with and checks them by.
+func tokenKeys() (private, public []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make the key of the service account tokens: %w", err)
+		return nil, nil, fmt.Errorf("cannot make the key of the service account tokens: %w", err)
 	}
-	return privateKeyPEM(key)
+	if private, err = privateKeyPEM(key); err != nil {
+		return nil, nil, err
+	}
+	der, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot encode a public key: %w", err)
+	}
+	return private, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), nil
 }

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -36,6 +37,26 @@ func noProcessNames(t *testing.T, dir string) {
 	t.Helper()
 	if left := processesNaming(t, dir); len(left) > 0 {
 		t.Errorf("left running: %q", left)
+	}
+}
+
+func TestStop(t *testing.T) {
+	t.Parallel()
+	c := clustertest.Start(t, cluster.Options{})
+	if err := c.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Stop(); err != nil {
+		t.Errorf("second stop: %v", err)
+	}
+	if err := c.StartAPIServer(context.Background()); err == nil {
+		t.Error("an API server started in a stopped cluster")
+	}
+	noProcessNames(t, c.Dir())
+	for _, name := range []string{"etcd.log", "kube-apiserver.log"} {
+		if data, err := os.ReadFile(c.Dir() + "/log/" + name); err != nil || len(data) == 0 {
+			t.Errorf("the log %s was not kept: %v", name, err)
+		}
 	}
 }
 
