@@ -66,6 +66,10 @@ func (b *Builder) Binary(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return b.binary(ctx, c)
+}
+
+func (b *Builder) binary(ctx context.Context, c Component) (string, error) {
 	p, err := newPlan(ctx, b.Root, c)
 	if err != nil {
 		return "", err

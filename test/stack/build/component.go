@@ -14,7 +14,9 @@ type Component struct {
 	// Family is the directory, below the stack's root, of the module that the
 	// program is built in. Programs of one family share their versions.
 	Family string
-	// Package is the import path of the main package.
+	// Package is the import path of the main package, or, for a program of our
+	// own, its directory below the family's, beginning with "./". Such a package
+	// imports no other package of the family.
 	Package string
 	// VersionVariable, when set, is the string variable (import path and name)
 	// that the linker sets to the version of VersionModule in the family's
@@ -40,7 +42,19 @@ var components = []Component{
 		Name: "kubectl", Family: "kubernetes", Package: "k8s.io/kubernetes/cmd/kubectl",
 		VersionVariable: kubernetesVersion, VersionModule: "k8s.io/kubernetes", ColdCPU: 78,
 	},
+	{Name: "source-controller", Family: "source-controller", Package: "github.com/fluxcd/source-controller", ColdCPU: 580},
+	{Name: "kustomize-controller", Family: "kustomize-controller", Package: "github.com/fluxcd/kustomize-controller", ColdCPU: 337},
+	{Name: "cosign", Family: "cosign", Package: "github.com/sigstore/cosign/v3/cmd/cosign", ColdCPU: 312},
+	{Name: "distribution", Family: "registry", Package: "github.com/distribution/distribution/v3/cmd/registry", ColdCPU: 161},
+	{Name: "crane", Family: "registry", Package: "github.com/google/go-containerregistry/cmd/crane", ColdCPU: 5},
+	{Name: "fulcio", Family: "sigstore", Package: "github.com/sigstore/fulcio", ColdCPU: 83},
+	{Name: "timestamp-server", Family: "sigstore", Package: "github.com/sigstore/timestamp-authority/v2/cmd/timestamp-server", ColdCPU: 25},
+	{Name: "tesseract", Family: "sigstore", Package: "github.com/transparency-dev/tesseract/cmd/tesseract/posix", ColdCPU: 16},
+	{Name: "rekor-server", Family: "sigstore", Package: "github.com/sigstore/rekor-tiles/v2/cmd/rekor-server/posix", ColdCPU: 9},
 }
+
+// own says whether the component's main package is our own.
+func (c Component) own() bool { return strings.HasPrefix(c.Package, "./") }
 
 const kubernetesVersion = "k8s.io/component-base/version.gitVersion"
 

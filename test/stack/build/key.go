@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,8 +27,9 @@ type plan struct {
 	key  string   // 16 hex digits
 }
 
-// newPlan decides how c is built. The key covers the family's go.mod, go.sum
-// and Go files, the go command's version and platform, and the flags.
+// newPlan decides how c is built. The key covers the family's go.mod and
+// go.sum, the Go files of a main package of our own, the go command's version
+// and platform, and the flags.
 func newPlan(ctx context.Context, root string, c Component) (plan, error) {
 	dir := filepath.Join(root, c.Family)
 	ldflags := "-s -w"
@@ -48,9 +48,15 @@ func newPlan(ctx context.Context, root string, c Component) (plan, error) {
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q\n", c.Package, args, settings)
-	files, err := sources(dir)
-	if err != nil {
-		return plan{}, err
+	files := []string{"go.mod", "go.sum"}
+	if c.own() {
+		own, err := sources(filepath.Join(dir, c.Package))
+		if err != nil {
+			return plan{}, err
+		}
+		for _, name := range own {
+			files = append(files, filepath.Join(c.Package, name))
+		}
 	}
 	for _, name := range files {
 		data, err := os.ReadFile(filepath.Join(dir, name))
@@ -62,27 +68,18 @@ func newPlan(ctx context.Context, root string, c Component) (plan, error) {
 	return plan{dir: dir, args: args, key: hex.EncodeToString(h.Sum(nil))[:16]}, nil
 }
 
-// sources lists the files below dir that a build reads, relative to dir and in
-// lexical order: go.mod, go.sum and Go files other than tests.
+// sources lists the Go files of the package in dir that a build reads, relative
+// to dir.
 func sources(dir string) ([]string, error) {
-	var files []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		name := d.Name()
-		if name == "go.mod" || name == "go.sum" ||
-			strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
-			rel, err := filepath.Rel(dir, path)
-			if err != nil {
-				return err
-			}
-			files = append(files, rel)
-		}
-		return nil
-	})
+	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fmt.Errorf("cannot list the sources in %s: %w", dir, err)
+		return nil, fmt.Errorf("cannot list the sources of a component: %w", err)
+	}
+	var files []string
+	for _, e := range entries {
+		if name := e.Name(); strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
+			files = append(files, name)
+		}
 	}
 	return files, nil
 }
