@@ -68,7 +68,7 @@ type variantPolicy struct {
 type variantEvidence struct {
 	Live           bool               `yaml:"live"`
 	Timeout        time.Duration      `yaml:"timeout"`
-	Reconcile      bool               `yaml:"reconcile"`
+	ReconcileToken string             `yaml:"reconcile-token"`
 	Missing        bool               `yaml:"missing"`
 	Nothing        bool               `yaml:"nothing"`
 	PrivateRoot    bool               `yaml:"private-root"`
@@ -92,15 +92,15 @@ type variantSignatures struct {
 }
 
 type variantSignature struct {
-	Issuer        string        `yaml:"issuer"`
-	Subject       string        `yaml:"subject"`
-	Key           string        `yaml:"key"`
-	Refused       gate.Step     `yaml:"refused"`
-	Attestation   string        `yaml:"attestation"`
-	Layout        gate.Layout   `yaml:"layout"`
-	Repository    string        `yaml:"repository"`
-	RepositoryID  string        `yaml:"repository-id"`
-	RunnerEnv     string        `yaml:"runner-environment"`
+	Issuer       string      `yaml:"issuer"`
+	Subject      string      `yaml:"subject"`
+	Key          string      `yaml:"key"`
+	Refused      gate.Step   `yaml:"refused"`
+	Attestation  string      `yaml:"attestation"`
+	Layout       gate.Layout `yaml:"layout"`
+	Repository   string      `yaml:"repository"`
+	RepositoryID string      `yaml:"repository-id"`
+	RunnerEnv    string      `yaml:"runner-environment"`
 }
 
 // The bases that most variants start from.
@@ -392,7 +392,7 @@ func (v *variant) evidence(t *testing.T, object map[string]any, words map[string
 	t.Helper()
 	e := gate.Evidence{
 		Namespace: "flux-system", Name: "flux-system",
-		Live: v.Evidence.Live, Timeout: v.Evidence.Timeout, Reconcile: v.Evidence.Reconcile,
+		Live: v.Evidence.Live, Timeout: v.Evidence.Timeout, ReconcileToken: v.Evidence.ReconcileToken,
 		Missing: v.Evidence.Missing, PrivateRoot: v.Evidence.PrivateRoot, EarlierFailure: v.Evidence.EarlierFailure,
 		Failures: makeFailures(v.Evidence.Failures),
 	}
