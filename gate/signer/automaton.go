@@ -5,17 +5,25 @@ import (
 	"slices"
 )
 
-// program is one pattern as the engine of package regexp/syntax compiles it.
+// code is one pattern as the engine of package regexp/syntax compiles it, with what
+// the proof needs to know of its instructions. It is never changed.
+type code struct {
+	insts  []syntax.Inst
+	start  uint32
+	runes  [][]rune         // by instruction: the runes it takes, as sorted pairs lo, hi
+	behind []syntax.EmptyOp // by instruction: assertions on what stands behind, before the next rune
+	ahead  []bool           // by instruction: whether an assertion looks ahead, before the next rune
+	alive  []bool           // by instruction: whether a match can follow once the text has begun
+	words  bool             // an assertion looks at words or lines
+}
+
+// program is the code of one pattern in one field.
 type program struct {
+	*code
 	pattern pattern
-	insts   []syntax.Inst
-	start   uint32
-	sets    []int            // by instruction: the runes it takes, -1 for none
-	behind  []syntax.EmptyOp // by instruction: assertions on what stands behind, before the next rune
-	ahead   []bool           // by instruction: whether an assertion looks ahead, before the next rune
-	alive   []bool           // by instruction: whether a match can follow once the text has begun
-	ids     map[stateKey]int
-	sink    int // the state after a match that needs no more of the text
+	sets    []int            // by instruction: the set of runes it takes, -1 for none
+	ids     map[stateKey]int // the states made so far
+	sink    int              // the state after a match that needs no more of the text
 }
 
 type stateKey struct {
@@ -68,17 +76,13 @@ func (f *field) add(l language) ([]int, error) {
 	for _, p := range l {
 		n, ok := f.index[p]
 		if !ok {
-			re, err := p.parse()
-			if err != nil {
-				return nil, err
-			}
-			compiled, err := syntax.Compile(re.Simplify())
+			c, err := p.code()
 			if err != nil {
 				return nil, err
 			}
 			n = len(f.programs)
 			f.index[p] = n
-			f.programs = append(f.programs, newProgram(p, compiled, f.alphabet))
+			f.programs = append(f.programs, newProgram(p, c, f.alphabet))
 		}
 		if !slices.Contains(numbers, n) {
 			numbers = append(numbers, n)
@@ -87,30 +91,58 @@ func (f *field) add(l language) ([]int, error) {
 	return numbers, nil
 }
 
-func newProgram(p pattern, compiled *syntax.Prog, a *alphabet) *program {
-	n := len(compiled.Inst)
-	g := &program{
-		pattern: p,
-		insts:   compiled.Inst,
-		start:   uint32(compiled.Start),
-		sets:    make([]int, n),
-		behind:  make([]syntax.EmptyOp, n),
-		ahead:   make([]bool, n),
-		alive:   make([]bool, n),
-		ids:     map[stateKey]int{},
-		sink:    -1,
+// code compiles the pattern; those of the forms are compiled once.
+func (p pattern) code() (*code, error) {
+	if c, ok := formCodes()[p]; ok {
+		return c, nil
 	}
-	for pc := range g.insts {
-		inst := &g.insts[pc]
-		g.sets[pc] = -1
+	return p.compile()
+}
+
+func (p pattern) compile() (*code, error) {
+	re, err := p.parse()
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := syntax.Compile(re.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	return newCode(compiled), nil
+}
+
+func newCode(compiled *syntax.Prog) *code {
+	n := len(compiled.Inst)
+	c := &code{
+		insts:  compiled.Inst,
+		start:  uint32(compiled.Start),
+		runes:  make([][]rune, n),
+		behind: make([]syntax.EmptyOp, n),
+		ahead:  make([]bool, n),
+		alive:  make([]bool, n),
+	}
+	for pc := range c.insts {
+		inst := &c.insts[pc]
 		if consumes(inst.Op) {
-			g.sets[pc] = a.add(runesOf(inst))
+			c.runes[pc] = runesOf(inst)
 		}
 		if inst.Op == syntax.InstEmptyWidth && syntax.EmptyOp(inst.Arg)&looksAtRunes != 0 {
-			a.words = true
+			c.words = true
 		}
 	}
-	g.lookBack()
+	c.lookBack()
+	return c
+}
+
+func newProgram(p pattern, c *code, a *alphabet) *program {
+	g := &program{code: c, pattern: p, sets: make([]int, len(c.insts)), ids: map[stateKey]int{}, sink: -1}
+	for pc, runes := range c.runes {
+		g.sets[pc] = -1
+		if runes != nil {
+			g.sets[pc] = a.add(runes)
+		}
+	}
+	a.words = a.words || c.words
 	return g
 }
 
@@ -132,7 +164,7 @@ func consumes(o syntax.InstOp) bool {
 }
 
 // successors returns the instructions that may follow pc.
-func (g *program) successors(pc uint32) []uint32 {
+func (g *code) successors(pc uint32) []uint32 {
 	inst := &g.insts[pc]
 	switch inst.Op {
 	case syntax.InstAlt, syntax.InstAltMatch:
@@ -145,7 +177,7 @@ func (g *program) successors(pc uint32) []uint32 {
 
 // lookBack fills what each instruction leads to: assertions before the next
 // rune, and a match. It walks the program backwards from these.
-func (g *program) lookBack() {
+func (g *code) lookBack() {
 	before := make([][]uint32, len(g.insts))
 	for pc := range g.insts {
 		for _, next := range g.successors(uint32(pc)) {
@@ -236,22 +268,38 @@ func (f *field) expand(id int, b *budget) *state {
 	s.expanded = true
 	g := f.programs[s.program]
 	s.reach = newBitset(len(f.alphabet.classes))
+	b.bytes += 8 * len(s.reach)
 	for ahead := range sides {
-		if ahead > 0 && !g.ahead[s.key.pc] {
+		if ahead > 0 && !g.ahead[s.key.pc] { // it matters not what stands ahead
 			s.exits[ahead] = s.exits[0]
-		} else {
-			s.exits[ahead] = f.closure(g, s.key, ahead, b)
-		}
-		if s.exits[ahead].match {
-			s.reach.or(f.alphabet.bySide[ahead])
 			continue
 		}
-		for _, m := range s.exits[ahead].moves {
-			s.reach.orAnd(f.alphabet.members[m.set], f.alphabet.bySide[ahead])
-		}
+		s.exits[ahead] = f.closure(g, s.key, ahead, b)
 	}
-	b.bytes += 8 * len(s.reach)
+	if !g.ahead[s.key.pc] {
+		f.addReach(s, s.exits[0], f.alphabet.all, b)
+		return s
+	}
+	for ahead, e := range s.exits {
+		f.addReach(s, e, f.alphabet.bySide[ahead], b)
+	}
 	return s
+}
+
+// addReach adds to the state the classes of one side that an exit takes.
+func (f *field) addReach(s *state, e exits, among bitset, b *budget) {
+	if e.match {
+		s.reach.or(among)
+		return
+	}
+	last := -1
+	for _, m := range e.moves {
+		if m.set != last {
+			s.reach.orAnd(f.alphabet.members[m.set], among)
+			b.step(len(among)/8 + 1)
+		}
+		last = m.set
+	}
 }
 
 // closure follows the instructions that take no rune from a position between
@@ -312,6 +360,9 @@ func (f *field) follow(id, class int, b *budget, yield func(next int)) {
 	}
 	b.step(1 + len(e.moves))
 	for _, m := range e.moves {
+		if b.err != nil {
+			return
+		}
 		if f.alphabet.members[m.set].has(class) {
 			if next := f.state(program, m.pc, side, b); next >= 0 {
 				yield(next)

@@ -2,6 +2,7 @@ package signer
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"slices"
 )
@@ -151,16 +152,17 @@ type proof struct {
 func (p *proof) compileLive() bool {
 	byIssuer := map[string]int{}
 	for i, e := range p.question.Live {
-		for field, text := range map[string]string{"issuer": e.Issuer, "subject": e.Subject} {
-			if _, err := regexp.Compile(text); err != nil {
-				p.answer.Invalid = append(p.answer.Invalid, InvalidPattern{i, field, text, err})
+		for _, field := range []struct{ name, text string }{{"issuer", e.Issuer}, {"subject", e.Subject}} {
+			if _, err := regexp.Compile(field.text); err != nil {
+				p.answer.Invalid = append(p.answer.Invalid, InvalidPattern{i, field.name, field.text, err})
 			}
 		}
 		if len(p.answer.Invalid) > 0 {
 			continue
 		}
-		r, err := p.plane.rect(e.issuer(), e.subject())
-		if err != nil {
+		r, err1 := p.plane.rect(e.issuer(), e.subject())
+		test, err2 := e.matcher()
+		if err := errors.Join(err1, err2); err != nil {
 			p.answer.Invalid = append(p.answer.Invalid, InvalidPattern{i, "issuer", e.Issuer, err})
 			continue
 		}
@@ -172,10 +174,7 @@ func (p *proof) compileLive() bool {
 			p.groups = append(p.groups, rect{issuer: r.issuer})
 		}
 		p.groups[g].subject = append(p.groups[g].subject, r.subject...)
-		p.confirm.live = append(p.confirm.live, func(id Identity) bool {
-			ok, err := e.Accepts(id)
-			return ok && err == nil
-		})
+		p.confirm.live = append(p.confirm.live, test)
 	}
 	return len(p.answer.Invalid) == 0
 }
@@ -219,7 +218,7 @@ func (p *proof) compileForms() bool {
 			p.undecided(askTooWide, err)
 			return false
 		}
-		test, err := Signer{IssuerPattern: f.Issuer, SubjectPattern: f.Subject}.matcher()
+		test, err := f.test()
 		if err != nil {
 			p.undecided(askTooWide, err)
 			return false
