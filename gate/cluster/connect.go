@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,7 +59,7 @@ var defaultPace = pace{
 	slack:        15 * time.Second,
 	poll:         15 * time.Second,
 	backoffFirst: 250 * time.Millisecond,
-	backoffMost:  10 * time.Second,
+	backoffMost:  5 * time.Second,
 	denied:       time.Minute,
 	steady:       5 * time.Second,
 }
@@ -156,14 +157,16 @@ func (c *Client) Counts() Counts {
 	}
 }
 
-// apiVersions gives the versions to try, the one that has answered first.
+// apiVersions gives the versions to try: the one that has answered, then the
+// others.
 func (c *Client) apiVersions() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.version != "" {
-		return []string{c.version}
+	order := slices.Clone(versions)
+	if i := slices.Index(order, c.version); i > 0 {
+		order[0], order[i] = order[i], order[0]
 	}
-	return versions
+	return order
 }
 
 func (c *Client) settleVersion(version string) {

@@ -69,8 +69,6 @@ func (c *Client) Read(ctx context.Context, namespace, name string) (Observation,
 			return Observation{}, c.answerFailure(r, a)
 		}
 	}
-	// The version that has answered before is gone, or none ever was there.
-	c.settleVersion("")
 	return Observation{}, c.whatIsMissing(ctx, request{verb: "get", namespace: namespace, name: name}, last)
 }
 

@@ -67,6 +67,24 @@ func TestReadFallsBackToTheOlderVersionOnce(t *testing.T) {
 	}
 }
 
+// The version can change while the gate waits, when Flux is upgraded.
+func TestReadFollowsTheVersion(t *testing.T) {
+	t.Parallel()
+	server := newAPIServer(t)
+	server.change("ADDED", nil)
+	client := server.client()
+	for _, version := range []string{"v1", "v1beta2", "v1beta2", "v1"} {
+		server.do(func() { server.served = map[string]bool{version: true} })
+		seen, err := client.Read(t.Context(), "flux-system", "app")
+		if err != nil || seen.Source.Object.APIVersion != group+"/"+version {
+			t.Fatalf("%s: got %+v, %v", version, seen.Source.Object.TypeMeta, err)
+		}
+	}
+	if got, want := client.Counts(), (Counts{Reads: 6}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
 func TestReadMissing(t *testing.T) {
 	t.Parallel()
 	for _, version := range versions {
