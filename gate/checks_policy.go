@@ -19,7 +19,7 @@ var policyChecks = []check{
 	{[]Code{SignerUnconstrained}, checkUnconstrained},
 	{[]Code{MatcherInvalid}, checkMatchers},
 	{[]Code{MatchersMultiple}, checkMultiple},
-	{[]Code{ProofTooLarge, Internal}, checkProofDecided},
+	{[]Code{ProofTooLarge, Cancelled, Internal}, checkProofDecided},
 	{[]Code{BadInput}, checkVacuous},
 	{[]Code{SignerMissing}, checkSignerMissing},
 	{[]Code{PolicyTooWide}, checkTooWide},
@@ -255,7 +255,7 @@ func checkProofDecided(f *facts) []Finding {
 	}
 	var findings []Finding
 	for _, u := range f.prove().answer.Undecided {
-		findings = append(findings, undecidedProof(u))
+		findings = append(findings, f.undecidedProof(u))
 	}
 	return findings
 }
@@ -285,7 +285,7 @@ func checkSignerMissing(f *facts) []Finding {
 	}
 	answer := f.prove().answer
 	if len(answer.Missing) == 0 {
-		if undecided(answer, questionMissing) || len(answer.Vacuous) > 0 {
+		if !f.proved() || len(answer.Vacuous) > 0 {
 			return nil
 		}
 		return pass(SignerMissing, "the live policy accepts every required signer (proved)")
@@ -317,7 +317,7 @@ func checkTooWide(f *facts) []Finding {
 			Expected: "nobody but the required and allowed signers", Found: "accepted: " + showIdentity(*answer.TooWide),
 			Remedy: "tighten the pattern (the suggested entry below is exact), or name this signer in allowed-signers",
 		})
-	case undecided(answer, questionTooWide):
+	case !f.proved():
 		return nil
 	}
 	return pass(PolicyTooWide, "the live policy accepts nobody else (proved)")
@@ -342,7 +342,7 @@ func checkLoose(f *facts) []Finding {
 			finding.Outcome, finding.Wait = Fail, WaitQuiet
 		}
 		return one(finding)
-	case undecided(answer, questionLoose):
+	case !f.proved():
 		return nil
 	}
 	return pass(PolicyLoose, "the live policy accepts no string that cannot be issued (proved)")
@@ -366,22 +366,6 @@ func checkKeysUnread(f *facts) []Finding {
 	return note(KeysUnread,
 		"the keys in Secret "+orNothing(f.source.Object.Spec.Verify.SecretRef.Name)+" were not read: who else they admit was not looked at",
 		"review who may write that Secret; every entry that ends in .pub admits its key")
-}
-
-// The names of the proof's questions in signer.Undecided.
-const (
-	questionMissing = "missing"
-	questionTooWide = "too-wide"
-	questionLoose   = "loose"
-)
-
-func undecided(answer signer.Answer, question string) bool {
-	for _, u := range answer.Undecided {
-		if u.Question == question {
-			return true
-		}
-	}
-	return false
 }
 
 func showIdentity(id signer.Identity) string {
