@@ -67,7 +67,7 @@ func checkSignatures(f *facts) []Finding {
 		return nil // artifact-missing says it
 	case f.evidence.Signatures == nil:
 		return one(Finding{
-			Code: NoAnswer, Outcome: Unknown, Wait: WaitDeadline,
+			Code: NoAnswer, Outcome: Unknown, Wait: WaitLook,
 			Title: "the registry was not asked for the signature", Expected: "a look at " + digest, Found: "none",
 			Remedy: "raise timeout, so that there is time to look",
 		})

@@ -82,20 +82,29 @@ func checkDeleting(f *facts) []Finding {
 	})
 }
 
-// checkObserved: the controller has finished a run on this generation. The API
-// server counts generations from 1; an object that has none compares equal to
+// checkObserved: the controller has finished a run on this generation, and has
+// handled the reconciliation that this run asked for, if it did. The API server
+// counts generations from 1; an object that has none compares equal to
 // conditions that have none, and nothing would be known.
 func checkObserved(f *facts) []Finding {
 	generation, observed := f.source.Object.Generation, f.source.Object.Status.ObservedGeneration
-	if generation < 1 {
+	token, handled := f.evidence.ReconcileToken, f.source.Object.Status.GetLastHandledReconcileRequest()
+	switch {
+	case generation < 1:
 		return one(Finding{
 			Code: SourceUnobserved, Outcome: Fail, Wait: WaitDeadline,
 			Title:    "the object has no generation, so nothing shows that the controller has seen it",
 			Expected: "metadata.generation of 1 or more", Found: fmt.Sprintf("metadata.generation %d", generation),
 			Remedy: "read the object from the API server, whole: a recording that was cut down cannot be judged",
 		})
-	}
-	if observed == generation {
+	case observed == generation && token != "" && handled != token:
+		return one(Finding{
+			Code: SourceUnobserved, Outcome: Fail, Wait: WaitDeadline,
+			Title:    "the controller has not handled the reconciliation that was requested",
+			Expected: "status.lastHandledReconcileAt " + token, Found: orNothing(handled),
+			Remedy: "see whether source-controller runs, and raise timeout",
+		})
+	case observed == generation:
 		return pass(SourceUnobserved, fmt.Sprintf("the controller has observed generation %d", generation))
 	}
 	return one(Finding{
@@ -151,7 +160,7 @@ const retryCeiling = 15 * time.Minute
 // be seen to change. It is a note, and only where there is something to wait
 // for.
 func checkTimeout(f *facts) []Finding {
-	if !f.evidence.Live || f.evidence.Timeout <= 0 || f.evidence.Reconcile {
+	if !f.evidence.Live || f.evidence.Timeout <= 0 || f.evidence.ReconcileToken != "" {
 		return nil
 	}
 	pause, why := f.source.Object.Spec.Interval.Duration, "polls every"

@@ -75,3 +75,7 @@ func (s *Source) revision() string {
 func (s *Source) verifiedNow() bool {
 	return s.verification() == verificationGood
 }
+
+// Digest is the digest of what is serving now, from status.artifact.revision;
+// empty if nothing is, or its revision has no well-formed digest.
+func (s *Source) Digest() string { return digestOf(s.revision()) }

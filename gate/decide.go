@@ -44,6 +44,15 @@ func CouldNotLook(e Evidence, at time.Time) Report {
 	return report
 }
 
+// SameSubject says whether two reads are of the same object, generation and
+// artifact, so that what was found out beside them holds for both.
+func SameSubject(a, b *Source) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return identityOf(a) == identityOf(b) && a.revision() == b.revision()
+}
+
 // newReport puts the findings in the order of the document and forms the
 // verdict.
 func newReport(e Evidence, findings []Finding, at time.Time) Report {

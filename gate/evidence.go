@@ -28,6 +28,7 @@ type Evidence struct {
 	EarlierFailure string
 	// Timeout is how long the run may wait; zero for a recording.
 	Timeout time.Duration
-	// Reconcile says that the run asked the controller to reconcile.
-	Reconcile bool
+	// ReconcileToken is what the run wrote into reconcile.fluxcd.io/requestedAt
+	// to ask the controller to reconcile; empty if it did not ask.
+	ReconcileToken string
 }

@@ -33,15 +33,17 @@ type History struct {
 	firstSeen  map[string]time.Time
 }
 
-// Observe adds one completed read, and the report that was made of it, to the
-// history. at is when the read was made.
+// Observe adds one read, completed or failed, and the report that was made of it
+// to the history. at is when the read was made.
 func (h History) Observe(e Evidence, r Report, at time.Time) History {
 	if identity := identityOf(e.Source); identity != h.identity {
 		// Another object of the same name, or another generation: what was
 		// pending before says nothing about it.
 		h = History{Reads: h.Reads, identity: identity}
 	}
-	h.Reads++
+	if e.Source != nil || e.Missing {
+		h.Reads++
+	}
 	if quiet := quietKey(e); quiet != h.quiet || h.quietSince.IsZero() {
 		h.quiet, h.quietSince = quiet, at
 	}
@@ -50,6 +52,12 @@ func (h History) Observe(e Evidence, r Report, at time.Time) History {
 			h.LastFailure = c.Message
 		}
 	}
+	return h.Note(r, at)
+}
+
+// Note adds a report that was made without another read of the object, for
+// example because the registry has been asked meanwhile.
+func (h History) Note(r Report, at time.Time) History {
 	h.firstSeen = maps.Clone(h.firstSeen)
 	if h.firstSeen == nil {
 		h.firstSeen = map[string]time.Time{}

@@ -413,7 +413,11 @@ func namedBy(signers []signer.Signer, found []Signature) []Signature {
 // failureFinding is a failure as a finding: unknown.
 func failureFinding(f Failure) Finding {
 	finding := Finding{Code: f.Code, Outcome: Unknown, Title: f.Title, Expected: f.Expected, Found: f.Found, Remedy: f.Remedy}
-	if f.Transient {
+	switch {
+	case f.Code == APIMissing:
+		// The CRDs may be part of the deployment.
+		finding.Wait = WaitMinute
+	case f.Transient:
 		finding.Wait = WaitDeadline
 	}
 	return finding

@@ -34,6 +34,21 @@ func (h History) Settled(p Policy, r Report, at time.Time) (final bool, next tim
 	return true, time.Time{}
 }
 
+// AwaitsSignatures says whether the only thing that a report still waits for is
+// that somebody looks for the signatures.
+func (r Report) AwaitsSignatures() bool {
+	awaits := false
+	for _, f := range r.Findings {
+		switch {
+		case f.Outcome == Fail, f.Outcome == Unknown && f.Wait != WaitLook:
+			return false
+		case f.Wait == WaitLook:
+			awaits = true
+		}
+	}
+	return awaits
+}
+
 // finished says whether one fail or unknown is final at a time, and if not, when
 // it will be by time alone.
 func (h History) finished(p Policy, f Finding, r Report, at time.Time) (bool, time.Time) {

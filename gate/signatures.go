@@ -136,3 +136,8 @@ type VerifierTest struct {
 	// Detail says what happened where that is not the expected step.
 	Detail string
 }
+
+// IsOf says whether these are the signatures of what a source serves.
+func (s *Signatures) IsOf(source *Source) bool {
+	return source != nil && s.Digest != "" && s.Digest == source.Digest()
+}

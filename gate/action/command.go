@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"flux-verify-gate/gate"
+	"flux-verify-gate/gate/cluster"
 	"flux-verify-gate/gate/report"
 )
 
@@ -77,7 +78,10 @@ func (c Command) judge(ctx context.Context, v values) (r gate.Report) {
 		e.Failures = failuresOf(err)
 		return gate.CouldNotLook(e, c.Now())
 	}
-	return c.judgeRecording(ctx, v, policy, e)
+	if v[inObject] != "" {
+		return c.judgeRecording(ctx, v, policy, e)
+	}
+	return c.judgeLive(ctx, v, policy, e)
 }
 
 // decide is gate.Decide for a run that may be cancelled: what was seen until then
@@ -102,6 +106,10 @@ func failuresOf(err error) []gate.Failure {
 			failures = append(failures, failuresOf(e)...)
 		}
 		return failures
+	}
+	var cannotLook *cluster.Error
+	if errors.As(err, &cannotLook) {
+		return []gate.Failure{cannotLook.Failure}
 	}
 	var input *gate.InputError
 	if errors.As(err, &input) {

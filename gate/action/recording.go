@@ -19,6 +19,16 @@ func (c Command) judgeRecording(ctx context.Context, v values, policy gate.Polic
 		return gate.CouldNotLook(e, c.Now())
 	}
 	e.Source = &source
+	asked, private, err := c.registryOf(ctx, v, policy)
+	if err != nil {
+		e.Failures = failuresOf(err)
+		return gate.CouldNotLook(e, c.Now())
+	}
+	e.PrivateRoot = private
+	if asked != nil && source.Digest() != "" {
+		signatures := asked.look(ctx, e.Source, 0)
+		e.Signatures = &signatures
+	}
 	r := decide(ctx, policy, e, c.Now())
 	r.Timings.Reads = 1
 	return r

@@ -2,20 +2,25 @@ package action
 
 import (
 	"errors"
+	"strings"
 
 	"flux-verify-gate/gate"
+	"flux-verify-gate/gate/signature"
 	"flux-verify-gate/gate/signer"
 )
 
 // policyOf builds the policy that the inputs ask for. Its error joins one
 // gate.InputError for each fault.
 func policyOf(v values) (gate.Policy, error) {
-	var faults []error
+	faults := contradictions(v)
 	want := gate.Requirements{
-		Digest:     v[inDigest],
-		URL:        v[inURL],
-		Signature:  gate.SignatureMode(v[inSignature]),
-		LooseFails: v[inPolicyLoose] == "fail",
+		RequireAll:   v.bool(inRequireAll),
+		Attestations: listOf(v[inAttestations]),
+		Digest:       v[inDigest],
+		URL:          v[inURL],
+		Signature:    gate.SignatureMode(v[inSignature]),
+		LooseFails:   v[inPolicyLoose] == "fail",
+		CustomRoot:   v[inTrustedRoot] != signature.TUF,
 	}
 	var err error
 	if want.Required, err = signersOf(v, inRequiredSigners); err != nil {
@@ -48,4 +53,52 @@ func signersOf(v values, input string) ([]signer.Signer, error) {
 		return nil, &gate.InputError{Input: input, Err: err}
 	}
 	return signers, nil
+}
+
+// listOf splits a list that has one item per line; blank lines and lines that
+// begin with # are left out.
+func listOf(text string) []string {
+	var items []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			items = append(items, line)
+		}
+	}
+	return items
+}
+
+// contradictions finds inputs that only make sense together, or never do.
+func contradictions(v values) []error {
+	var faults []error
+	fault := func(input, expected, found, remedy string) {
+		faults = append(faults, &gate.InputError{Input: input, Expected: expected, Found: found, Remedy: remedy})
+	}
+	recorded := v[inObject] != ""
+	if recorded {
+		for _, name := range []string{
+			inKubeconfig, inKubeconfigData, inContext, inServer, inTLSServerName, inCertificateAuthorityData,
+		} {
+			if v[name] != "" {
+				fault(inObject, "a recording or a cluster", name+" beside it", "remove one of them")
+			}
+		}
+		for _, name := range []string{inInCluster, inReconcile} {
+			if v.bool(name) {
+				fault(inObject, "a recording or a cluster", name+": true beside it", "remove one of them")
+			}
+		}
+	}
+	if v[inLayout] != "" && !recorded {
+		fault(inLayout, "object beside it", "a live cluster", "a layout stands in for the registry of a recording; leave it out to ask the registry")
+	}
+	if v[inLayout] != "" && v[inSignature] == string(gate.SignatureSkip) {
+		fault(inLayout, "signature: verify", "signature: skip", "remove one of them")
+	}
+	if (v[inRegistryUsername] == "") != (v[inRegistryPassword] == "") {
+		fault(inRegistryUsername, "a user and a password", "one of the two", "give registry-username and registry-password, or neither; a secret that is not there comes out empty")
+	}
+	if v[inAttestations] != "" && len(listOf(v[inAttestations])) == 0 {
+		fault(inAttestations, "predicate types, one per line", "no line that counts", "leave the input out")
+	}
+	return faults
 }

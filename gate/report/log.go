@@ -76,7 +76,7 @@ func WriteLog(w io.Writer, r gate.Report, s Style) error {
 	l.field("looked at", origin(r))
 	l.field("judged", timing(r))
 	l.field("checks", tally(r))
-	l.field("note", standing(r))
+	l.field("but", standing(r))
 
 	for _, f := range telling(r) {
 		l.message(outcomeSymbol(f.Outcome), EscapeTo(string(f.Code), nameLimit)+": "+EscapeTo(f.Title, sentenceLimit))
@@ -88,6 +88,9 @@ func WriteLog(w io.Writer, r gate.Report, s Style) error {
 	for _, sig := range r.Signers {
 		symbol, text := signerLine(sig)
 		l.message(symbol, text)
+		l.field("subject", sig.Subject)
+		l.field("issuer", sig.Issuer)
+		l.field("key", sig.Key)
 		l.field("why not", sig.Why)
 	}
 	if passed := by(r, gate.Pass); len(passed) > 0 {
@@ -98,7 +101,7 @@ func WriteLog(w io.Writer, r gate.Report, s Style) error {
 		l.message(Passed, "passed: "+strings.Join(codes, ", "))
 	}
 	if text := suggestion(r); text != "" {
-		l.message(Doing, "the policy that accepts the required signers and nobody else:")
+		l.message(Doing, "the policy to paste into the OCIRepository:")
 		l.b.WriteString(text)
 	}
 	_, err := io.WriteString(w, l.b.String())
@@ -115,22 +118,14 @@ func headline(r gate.Report) string {
 }
 
 func signerLine(s gate.SignerResult) (Symbol, string) {
-	name := "the key " + s.Key
-	if s.Key == "" {
-		name = identity(s.Issuer, s.Subject)
-		if s.Issuer == "" && s.Subject == "" {
-			name = "somebody whose identity could not be read"
-		}
-	}
-	name = EscapeTo(name, sentenceLimit)
-	how := " (" + EscapeTo(how(s), nameLimit) + ")"
+	form := " (" + EscapeTo(how(s), nameLimit) + ")"
 	switch {
-	case s.Counts && s.Verified:
-		return Passed, "signed by " + name + how
+	case s.Verified && s.Counts:
+		return Passed, "signed by a required signer" + form
 	case s.Verified:
-		return Noted, "signed, but not counted, by " + name + how
+		return Noted, "signed, but it does not count" + form
 	}
-	return Failed, "a signature that does not verify, by " + name + how
+	return Failed, "a signature that does not verify" + form
 }
 
 // how says in what form a signature was found.

@@ -183,23 +183,3 @@ func timing(r gate.Report) string {
 	}
 	return text
 }
-
-// who writes a required or allowed signer in one line, as it was asked for.
-func who(issuer, issuerPattern, subject, subjectPattern, shorthand string) string {
-	if shorthand != "" {
-		return shorthand
-	}
-	s, i := subject, issuer
-	if subjectPattern != "" {
-		s = "pattern " + subjectPattern
-	}
-	if issuerPattern != "" {
-		i = "pattern " + issuerPattern
-	}
-	return s + " of issuer " + i
-}
-
-// identity writes one pair in one line.
-func identity(issuer, subject string) string {
-	return subject + " of issuer " + issuer
-}

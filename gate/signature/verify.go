@@ -105,9 +105,11 @@ func (s *steps) binding(parsed *entity, digest string) error {
 	return fmt.Errorf("expected signed content about %s, found it to be about %s", digest, about)
 }
 
-// verify runs the steps in the order of gate.Step. Each calls one function of
-// sigstore-go, so that a refusal is attributed by what was called and never by
-// its words; last comes the library's whole verification, which alone decides.
+// verify reads the candidate, compares what it is about with the digest, and has
+// sigstore-go verify the whole of it, which alone decides. Where that refuses,
+// the steps are gone through one by one, in the order of gate.Step, to say which
+// it was: each calls one function of the library, so that a refusal is
+// attributed by what was called and never by its words.
 func (k keyless) verify(e evidence, q question) gate.Signature {
 	return run(e, func(s *steps) error {
 		parsed, err := e.parse(true)
@@ -145,35 +147,43 @@ func (k keyless) verify(e evidence, q question) gate.Signature {
 		if leaf == nil {
 			return errors.New("expected a signature with a certificate, found one made with a key")
 		}
-		chains, err := k.chains(leaf)
+		if err := oneIssuer(leaf); err != nil {
+			return err
+		}
+		result, err := k.whole(parsed, q.digest)
 		if err != nil {
-			return err
+			return s.attribute(k, parsed, content, leaf, err)
 		}
-
-		s.step = gate.StepSCT
-		if err := verify.VerifySignedCertificateTimestamp(chains, 1, k.material); err != nil {
-			return err
-		}
-
-		s.step = gate.StepLog
-		logged, err := k.log(parsed, content)
-		if err != nil {
-			return err
-		}
-
-		s.step = gate.StepTime
-		if s.found.LoggedAt, err = k.time(parsed, content, leaf, logged); err != nil {
-			return err
-		}
-
-		s.step = gate.StepSignature
-		if err := k.whole(parsed, q.digest); err != nil {
-			return err
-		}
+		s.found.LoggedAt = result.VerifiedTimestamps[0].Timestamp.UTC()
 
 		s.step = gate.StepIdentity
 		return s.identity(summary, q.accept)
 	})
+}
+
+// attribute goes through the steps of a candidate that was refused. One that
+// passes them all was refused for the signature itself, the only thing left.
+func (s *steps) attribute(k keyless, parsed *entity, content verify.VerificationContent, leaf *x509.Certificate, refused error) error {
+	s.step = gate.StepCertificate
+	chains, err := k.chains(leaf)
+	if err != nil {
+		return err
+	}
+	s.step = gate.StepSCT
+	if err := verify.VerifySignedCertificateTimestamp(chains, 1, k.material); err != nil {
+		return err
+	}
+	s.step = gate.StepLog
+	logged, err := k.log(parsed, content)
+	if err != nil {
+		return err
+	}
+	s.step = gate.StepTime
+	if err := k.time(parsed, content, leaf, logged); err != nil {
+		return err
+	}
+	s.step = gate.StepSignature
+	return refused
 }
 
 // certificate writes down who the certificate says it is for.
@@ -192,7 +202,7 @@ func (s *steps) certificate(leaf *x509.Certificate) (certificate.Summary, error)
 		BuildTrigger:       summary.BuildTrigger,
 		BuildSignerURI:     summary.BuildSignerURI,
 	}
-	return summary, oneIssuer(leaf)
+	return summary, nil
 }
 
 // oneIssuer refuses a certificate whose two issuer extensions differ: the
@@ -292,12 +302,12 @@ func (k keyless) log(parsed *entity, content verify.VerificationContent) ([]root
 // time establishes when the signature was made, as the controller does: by the
 // log's word, or, where no entry carries a time (Rekor v2), by a time-stamping
 // authority. The certificate must have been valid then.
-func (k keyless) time(parsed *entity, content verify.VerificationContent, leaf *x509.Certificate, logged []root.Timestamp) (time.Time, error) {
+func (k keyless) time(parsed *entity, content verify.VerificationContent, leaf *x509.Certificate, logged []root.Timestamp) error {
 	entries := parsed.GetVerificationMaterial().GetTlogEntries()
 	for _, entry := range entries {
 		at := entry.GetIntegratedTime()
 		if at != 0 && !content.ValidAtTime(time.Unix(at, 0), k.material) {
-			return time.Time{}, fmt.Errorf("expected a log entry between %s and %s, while the certificate was valid, found it at %s",
+			return fmt.Errorf("expected a log entry between %s and %s, while the certificate was valid, found it at %s",
 				leaf.NotBefore.UTC().Format(time.RFC3339), leaf.NotAfter.UTC().Format(time.RFC3339), time.Unix(at, 0).UTC().Format(time.RFC3339))
 		}
 	}
@@ -305,7 +315,7 @@ func (k keyless) time(parsed *entity, content verify.VerificationContent, leaf *
 	if !integrated(parsed) {
 		stamps, err := verify.VerifySignedTimestampWithThreshold(parsed, k.material, 1)
 		if err != nil {
-			return time.Time{}, err
+			return err
 		}
 		times = nil
 		for _, stamp := range stamps {
@@ -313,16 +323,16 @@ func (k keyless) time(parsed *entity, content verify.VerificationContent, leaf *
 		}
 	}
 	if len(times) == 0 {
-		return time.Time{}, errors.New("expected a trusted time, found a log entry without the log's signature over its time")
+		return errors.New("expected a trusted time, found a log entry without the log's signature over its time")
 	}
 	leaf = withoutSAN(leaf)
 	for _, at := range times {
 		if _, err := verify.VerifyLeafCertificate(at.Time, leaf, k.material); err != nil {
-			return time.Time{}, fmt.Errorf("expected a certificate that was valid at %s, found one valid from %s to %s: %w",
+			return fmt.Errorf("expected a certificate that was valid at %s, found one valid from %s to %s: %w",
 				at.Time.UTC().Format(time.RFC3339), leaf.NotBefore.UTC().Format(time.RFC3339), leaf.NotAfter.UTC().Format(time.RFC3339), err)
 		}
 	}
-	return times[0].Time.UTC(), nil
+	return nil
 }
 
 // integrated says that some log entry carries a time of its own.
@@ -337,7 +347,7 @@ func integrated(parsed *entity) bool {
 
 // whole is sigstore-go's complete verification with the options of the
 // controller: one SCT, one log entry, one time.
-func (k keyless) whole(parsed *entity, digest string) error {
+func (k keyless) whole(parsed *entity, digest string) (*verify.VerificationResult, error) {
 	options := []verify.VerifierOption{
 		verify.WithSignedCertificateTimestamps(1),
 		verify.WithTransparencyLog(1),
@@ -350,16 +360,19 @@ func (k keyless) whole(parsed *entity, digest string) error {
 	}
 	whole, err := verify.NewVerifier(k.material, options...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	artifact, err := parsed.artifact(digest)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	// Identities are not skipped: they are the next step, and who counts is
 	// decided in package gate.
-	_, err = whole.Verify(parsed.Bundle, verify.NewPolicy(artifact, verify.WithoutIdentitiesUnsafe()))
-	return err
+	result, err := whole.Verify(parsed.Bundle, verify.NewPolicy(artifact, verify.WithoutIdentitiesUnsafe()))
+	if err == nil && len(result.VerifiedTimestamps) == 0 {
+		err = errors.New("expected a trusted time, found none")
+	}
+	return result, err
 }
 
 // artifact is what the signature must be over: in the tag layout the payload,

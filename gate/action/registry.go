@@ -1,0 +1,55 @@
+package action
+
+import (
+	"context"
+	"time"
+
+	"flux-verify-gate/gate"
+	"flux-verify-gate/gate/signature"
+)
+
+// lookAtLeast is the time that a look for signatures has even where the deadline
+// is nearer: a source that settles in the last second is still looked at.
+const lookAtLeast = 30 * time.Second
+
+// registry looks for the signatures of what a source serves.
+type registry struct {
+	checker *signature.Checker
+}
+
+// registryOf prepares the look, and says whether the gate's own trusted root is
+// a private one. With signature: skip there is no registry to ask.
+func (c Command) registryOf(ctx context.Context, v values, policy gate.Policy) (*registry, bool, error) {
+	checker := &signature.Checker{
+		Want: policy.Requirements(),
+		Credentials: signature.Credentials{
+			Username: v[inRegistryUsername], Password: v[inRegistryPassword],
+			DockerConfig: c.getenv("DOCKER_CONFIG"), GitHubToken: v[inGitHubToken],
+		},
+		CA:          []byte(v[inRegistryCA]),
+		TrustedRoot: v[inTrustedRoot],
+		Layout:      v[inLayout],
+	}
+	private := false
+	if v[inTrustedRoot] != signature.TUF {
+		publicGood, err := signature.PublicGoodFile(v[inTrustedRoot])
+		if err != nil {
+			return nil, false, &gate.InputError{Input: inTrustedRoot, Expected: "the path of a trusted_root.json, or tuf", Err: err}
+		}
+		private = !publicGood
+	}
+	if policy.Requirements().Signature == gate.SignatureSkip {
+		return nil, private, nil
+	}
+	return &registry{checker: checker}, private, nil
+}
+
+// look asks for the signatures of what is serving now, within the time that is
+// left.
+func (r *registry) look(ctx context.Context, source *gate.Source, left time.Duration) gate.Signatures {
+	ctx, cancel := context.WithTimeout(ctx, max(left, lookAtLeast))
+	defer cancel()
+	return r.checker.Check(ctx, signature.Target{
+		Repository: source.Object.Spec.URL, Digest: source.Digest(), Insecure: source.Object.Spec.Insecure,
+	})
+}

@@ -1,0 +1,119 @@
+package crd
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+	"sigs.k8s.io/yaml"
+)
+
+// served returns the versions of a definition, those not served in brackets.
+func served(t *testing.T, definition []byte) string {
+	t.Helper()
+	var crd struct {
+		Spec struct {
+			Names    struct{ Kind string }
+			Versions []struct {
+				Name   string
+				Served bool
+			}
+		}
+	}
+	if err := yaml.Unmarshal(definition, &crd); err != nil {
+		t.Fatal(err)
+	}
+	text := crd.Spec.Names.Kind
+	for _, v := range crd.Spec.Versions {
+		if v.Served {
+			text += " " + v.Name
+		} else {
+			text += " (" + v.Name + ")"
+		}
+	}
+	return text
+}
+
+func TestOCIRepository(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		release Release
+		want    string
+	}{
+		"Flux 2.9": {Flux29(), "OCIRepository v1"},
+		"Flux 2.7": {Flux27(), "OCIRepository v1 v1beta2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			definition, err := test.release.OCIRepository(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := served(t, definition); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestSumIsChecked(t *testing.T) {
+	t.Parallel()
+	r := Flux29()
+	r.Sum = "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+	if _, err := r.OCIRepository(t.Context()); err == nil || !strings.Contains(err.Error(), "not the pinned one") {
+		t.Errorf("got %v, want an error about the sum", err)
+	}
+}
+
+// TestPin holds the release and the controller that the stack runs together.
+func TestPin(t *testing.T) {
+	t.Parallel()
+	const file = "../source-controller/go.mod"
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := modfile.ParseLax(file, data, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range mod.Require {
+		if r.Mod.Path == module {
+			if r.Mod.Version != Flux29().Version {
+				t.Errorf("%s requires %s, the definitions are of %s", file, r.Mod.Version, Flux29().Version)
+			}
+			return
+		}
+	}
+	t.Errorf("%s does not require %s", file, module)
+}
+
+func TestServeOnly(t *testing.T) {
+	t.Parallel()
+	definition, err := Flux27().OCIRepository(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[string]string{
+		"v1":      "OCIRepository v1 (v1beta2)",
+		"v1beta2": "OCIRepository (v1) v1beta2",
+	} {
+		changed, err := ServeOnly(definition, version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := served(t, changed); got != want {
+			t.Errorf("only %s: got %s, want %s", version, got, want)
+		}
+	}
+	for name, bad := range map[string]string{
+		"no such version": string(definition),
+		"not an object":   "spec: {versions: [v9]}",
+		"not YAML":        "{",
+	} {
+		if _, err := ServeOnly([]byte(bad), "v9"); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
