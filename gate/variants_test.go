@@ -68,7 +68,7 @@ type variantPolicy struct {
 type variantEvidence struct {
 	Live           bool               `yaml:"live"`
 	Timeout        time.Duration      `yaml:"timeout"`
-	Reconcile      bool               `yaml:"reconcile"`
+	ReconcileToken string             `yaml:"reconcile-token"`
 	Missing        bool               `yaml:"missing"`
 	Nothing        bool               `yaml:"nothing"`
 	PrivateRoot    bool               `yaml:"private-root"`
@@ -394,7 +394,7 @@ func (v *variant) evidence(t *testing.T, object map[string]any, words map[string
 	t.Helper()
 	e := gate.Evidence{
 		Namespace: "flux-system", Name: "flux-system",
-		Live: v.Evidence.Live, Timeout: v.Evidence.Timeout, Reconcile: v.Evidence.Reconcile,
+		Live: v.Evidence.Live, Timeout: v.Evidence.Timeout, ReconcileToken: v.Evidence.ReconcileToken,
 		Missing: v.Evidence.Missing, PrivateRoot: v.Evidence.PrivateRoot, EarlierFailure: v.Evidence.EarlierFailure,
 		Failures: makeFailures(v.Evidence.Failures),
 	}
