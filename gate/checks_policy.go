@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -16,7 +17,7 @@ var policyChecks = []check{
 	{[]Code{KeyMissing}, checkKeyMissing},
 	{[]Code{KeyUnexpected}, checkKeyUnexpected},
 	{[]Code{IdentitiesIgnored}, checkIdentitiesIgnored},
-	{[]Code{SignerUnconstrained}, checkUnconstrained},
+	{[]Code{SignerUnconstrained, ProofTooLarge}, checkUnconstrained},
 	{[]Code{MatcherInvalid}, checkMatchers},
 	{[]Code{MatchersMultiple}, checkMultiple},
 	{[]Code{ProofTooLarge, Cancelled, Internal}, checkProofDecided},
@@ -179,12 +180,17 @@ func checkUnconstrained(f *facts) []Finding {
 		return one(finding)
 	}
 	var open []string
+	var undecided []Finding
 	for i, e := range entries {
 		for _, side := range []struct{ name, pattern string }{{"issuer", e.Issuer}, {"subject", e.Subject}} {
 			everything, err := signer.AcceptsEverything(side.pattern)
 			switch {
+			case errors.Is(err, signer.ErrTooLarge):
+				// The proof alone would not do: an issuer that accepts every
+				// string beside the subject of a workflow is only loose to it.
+				undecided = append(undecided, f.undecidedProof(signer.Undecided{Question: "everything", Pattern: side.pattern, Err: err}))
 			case err != nil:
-				continue // matcher-invalid or proof-too-large says it
+				continue // matcher-invalid says it
 			case everything && side.pattern == "":
 				open = append(open, fmt.Sprintf("matchOIDCIdentity[%d].%s is empty", i, side.name))
 			case everything:
@@ -192,11 +198,14 @@ func checkUnconstrained(f *facts) []Finding {
 			}
 		}
 	}
-	if len(open) == 0 {
-		return pass(SignerUnconstrained, "the policy names an issuer and a subject")
+	switch {
+	case len(open) > 0:
+		finding.Found = strings.Join(open, "; ")
+		return one(finding)
+	case len(undecided) > 0:
+		return undecided
 	}
-	finding.Found = strings.Join(open, "; ")
-	return one(finding)
+	return pass(SignerUnconstrained, "the policy names an issuer and a subject")
 }
 
 // checkMatchers: the controller compiles the patterns when it verifies, not
