@@ -3,6 +3,7 @@ package gate_test
 import (
 	"encoding/json"
 	"os/exec"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -96,7 +97,8 @@ func checkRoom(t *testing.T, p goPackage) {
 }
 
 // testOnly says whether a package of the module is for tests alone: its last
-// element ends in "test", as net/http/httptest's does.
-func testOnly(path string) bool {
-	return strings.HasPrefix(path, "flux-verify-gate/") && strings.HasSuffix(path, "test")
+// element ends in "test", as net/http/httptest's does, or begins with it.
+func testOnly(importPath string) bool {
+	name := path.Base(importPath)
+	return strings.HasPrefix(importPath, "flux-verify-gate/") && (strings.HasSuffix(name, "test") || strings.HasPrefix(name, "test"))
 }

@@ -4,7 +4,7 @@ import "flux-verify-gate/gate/signer"
 
 // controlChecks is section E: could this have failed?
 var controlChecks = []check{
-	{[]Code{SelfTest}, checkProofSelfTest},
+	{[]Code{SelfTest, ProofTooLarge, Cancelled}, checkProofSelfTest},
 	{[]Code{SelfTest}, checkVerifierSelfTest},
 }
 
@@ -17,6 +17,9 @@ func checkProofSelfTest(f *facts) []Finding {
 	err := signer.SelfTest(f.ctx)
 	if err == nil {
 		return pass(SelfTest, "the proof tells a good policy from a bad one")
+	}
+	if f.stopped(err) {
+		return one(f.stoppedProof("the self-test of the policy proof", err))
 	}
 	return one(Finding{
 		Code: SelfTest, Outcome: Fail,

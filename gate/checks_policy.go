@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -16,10 +17,10 @@ var policyChecks = []check{
 	{[]Code{KeyMissing}, checkKeyMissing},
 	{[]Code{KeyUnexpected}, checkKeyUnexpected},
 	{[]Code{IdentitiesIgnored}, checkIdentitiesIgnored},
-	{[]Code{SignerUnconstrained}, checkUnconstrained},
+	{[]Code{SignerUnconstrained, ProofTooLarge}, checkUnconstrained},
 	{[]Code{MatcherInvalid}, checkMatchers},
 	{[]Code{MatchersMultiple}, checkMultiple},
-	{[]Code{ProofTooLarge, Internal}, checkProofDecided},
+	{[]Code{ProofTooLarge, Cancelled, Internal}, checkProofDecided},
 	{[]Code{BadInput}, checkVacuous},
 	{[]Code{SignerMissing}, checkSignerMissing},
 	{[]Code{PolicyTooWide}, checkTooWide},
@@ -179,12 +180,17 @@ func checkUnconstrained(f *facts) []Finding {
 		return one(finding)
 	}
 	var open []string
+	var undecided []Finding
 	for i, e := range entries {
 		for _, side := range []struct{ name, pattern string }{{"issuer", e.Issuer}, {"subject", e.Subject}} {
 			everything, err := signer.AcceptsEverything(side.pattern)
 			switch {
+			case errors.Is(err, signer.ErrTooLarge):
+				// The proof alone would not do: an issuer that accepts every
+				// string beside the subject of a workflow is only loose to it.
+				undecided = append(undecided, f.undecidedProof(signer.Undecided{Question: "everything", Pattern: side.pattern, Err: err}))
 			case err != nil:
-				continue // matcher-invalid or proof-too-large says it
+				continue // matcher-invalid says it
 			case everything && side.pattern == "":
 				open = append(open, fmt.Sprintf("matchOIDCIdentity[%d].%s is empty", i, side.name))
 			case everything:
@@ -192,11 +198,14 @@ func checkUnconstrained(f *facts) []Finding {
 			}
 		}
 	}
-	if len(open) == 0 {
-		return pass(SignerUnconstrained, "the policy names an issuer and a subject")
+	switch {
+	case len(open) > 0:
+		finding.Found = strings.Join(open, "; ")
+		return one(finding)
+	case len(undecided) > 0:
+		return undecided
 	}
-	finding.Found = strings.Join(open, "; ")
-	return one(finding)
+	return pass(SignerUnconstrained, "the policy names an issuer and a subject")
 }
 
 // checkMatchers: the controller compiles the patterns when it verifies, not
@@ -255,7 +264,7 @@ func checkProofDecided(f *facts) []Finding {
 	}
 	var findings []Finding
 	for _, u := range f.prove().answer.Undecided {
-		findings = append(findings, undecidedProof(u))
+		findings = append(findings, f.undecidedProof(u))
 	}
 	return findings
 }
@@ -285,7 +294,7 @@ func checkSignerMissing(f *facts) []Finding {
 	}
 	answer := f.prove().answer
 	if len(answer.Missing) == 0 {
-		if undecided(answer, questionMissing) || len(answer.Vacuous) > 0 {
+		if !f.proved() || len(answer.Vacuous) > 0 {
 			return nil
 		}
 		return pass(SignerMissing, "the live policy accepts every required signer (proved)")
@@ -317,7 +326,7 @@ func checkTooWide(f *facts) []Finding {
 			Expected: "nobody but the required and allowed signers", Found: "accepted: " + showIdentity(*answer.TooWide),
 			Remedy: "tighten the pattern (the suggested entry below is exact), or name this signer in allowed-signers",
 		})
-	case undecided(answer, questionTooWide):
+	case !f.proved():
 		return nil
 	}
 	return pass(PolicyTooWide, "the live policy accepts nobody else (proved)")
@@ -342,7 +351,7 @@ func checkLoose(f *facts) []Finding {
 			finding.Outcome, finding.Wait = Fail, WaitQuiet
 		}
 		return one(finding)
-	case undecided(answer, questionLoose):
+	case !f.proved():
 		return nil
 	}
 	return pass(PolicyLoose, "the live policy accepts no string that cannot be issued (proved)")
@@ -366,22 +375,6 @@ func checkKeysUnread(f *facts) []Finding {
 	return note(KeysUnread,
 		"the keys in Secret "+orNothing(f.source.Object.Spec.Verify.SecretRef.Name)+" were not read: who else they admit was not looked at",
 		"review who may write that Secret; every entry that ends in .pub admits its key")
-}
-
-// The names of the proof's questions in signer.Undecided.
-const (
-	questionMissing = "missing"
-	questionTooWide = "too-wide"
-	questionLoose   = "loose"
-)
-
-func undecided(answer signer.Answer, question string) bool {
-	for _, u := range answer.Undecided {
-		if u.Question == question {
-			return true
-		}
-	}
-	return false
 }
 
 func showIdentity(id signer.Identity) string {

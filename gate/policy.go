@@ -180,9 +180,14 @@ func skipContradictsNothing(w Requirements) *InputError {
 		return nil
 	}
 	var unmet []string
-	for i, s := range w.Required {
-		if s.Claims != (signer.Claims{}) {
-			unmet = append(unmet, fmt.Sprintf("claims in required-signers entry %d", i+1))
+	for _, list := range []struct {
+		input   string
+		signers []signer.Signer
+	}{{"required-signers", w.Required}, {"allowed-signers", w.Allowed}} {
+		for i, s := range list.signers {
+			if s.Claims != (signer.Claims{}) {
+				unmet = append(unmet, fmt.Sprintf("claims in %s entry %d", list.input, i+1))
+			}
 		}
 	}
 	if w.RequireAll {

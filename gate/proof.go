@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"errors"
 
 	"flux-verify-gate/gate/signer"
@@ -54,8 +55,16 @@ func (f *facts) suggested() *signer.Entry {
 	return &entry
 }
 
+// proved says whether every question about the policy was answered. A proof that
+// was not begun names only the question that it fell over, so one that is open
+// leaves none of the others proved.
+func (f *facts) proved() bool { return len(f.prove().answer.Undecided) == 0 }
+
 // undecidedProof is the finding for a question that the proof did not answer.
-func undecidedProof(u signer.Undecided) Finding {
+func (f *facts) undecidedProof(u signer.Undecided) Finding {
+	if f.stopped(u.Err) {
+		return f.stoppedProof("the proof about the policy ("+u.Question+")", u.Err)
+	}
 	finding := Finding{
 		Code: ProofTooLarge, Outcome: Unknown, Wait: WaitQuiet,
 		Title:    "the proof about the policy was not finished: " + u.Question,
@@ -69,6 +78,27 @@ func undecidedProof(u signer.Undecided) Finding {
 		finding.Code = Internal
 		finding.Title = "the proof about the policy contradicts the regular-expression engine: " + u.Question
 		finding.Remedy = "report this: it is a fault of the gate"
+	}
+	return finding
+}
+
+// stopped says whether it was the end of the run that cut a proof short, and not
+// the proof that failed.
+func (f *facts) stopped(err error) bool {
+	return f.ctx.Err() != nil && !errors.Is(err, signer.ErrTooLarge) &&
+		!errors.Is(err, signer.ErrUnconfirmed) && !errors.Is(err, signer.ErrBadSigner)
+}
+
+// stoppedProof is the finding for a proof that the end of the run cut short:
+// nothing is known then, and nothing is wrong with the gate or the policy.
+func (f *facts) stoppedProof(what string, err error) Finding {
+	finding := Finding{
+		Code: Cancelled, Outcome: Unknown,
+		Title: what + " was stopped by the end of the run", Expected: "time to finish it", Found: err.Error(),
+		Remedy: "run again",
+	}
+	if errors.Is(f.ctx.Err(), context.DeadlineExceeded) {
+		finding.Code, finding.Remedy = ProofTooLarge, "raise timeout, or simplify the pattern"
 	}
 	return finding
 }

@@ -128,9 +128,9 @@ FDSz/o/o5s6Khp3WeTEOxC9gXZPouS7YvdD6hnN1vqnSjhmK1xsAFyNUDQ==
 -----END PUBLIC KEY-----
 `
 
-// words are what a variant may write as ${word}; revision, digest and hex are
+// wordsOf is what a variant may write as ${word}; revision, digest and hex are
 // those that the base serves.
-func (v *variant) words(object map[string]any) map[string]string {
+func wordsOf(object map[string]any) map[string]string {
 	words := map[string]string{
 		"issuer": githubActions, "subject": cdMain,
 		"issuer-pattern":  `^https://token\.actions\.githubusercontent\.com$`,
@@ -206,8 +206,9 @@ func readVariants(t *testing.T) []*variant {
 	return all
 }
 
-// object is the base with the edits of the variant.
-func (v *variant) object(t *testing.T) map[string]any {
+// object is the base with the edits of the variant, and the words that stand for
+// what the base serves.
+func (v *variant) object(t *testing.T) (map[string]any, map[string]string) {
 	t.Helper()
 	path, first := v.Base, ""
 	if base, ok := variantBases[v.Base]; ok {
@@ -230,10 +231,11 @@ func (v *variant) object(t *testing.T) map[string]any {
 		}
 		edit(t, object, node.Content[0], nil)
 	}
+	words := wordsOf(object)
 	if v.Edits.Kind != 0 {
-		edit(t, object, &v.Edits, v.words(object))
+		edit(t, object, &v.Edits, words)
 	}
-	return object
+	return object, words
 }
 
 // edit applies a mapping from dotted paths to values, in its order. A null
@@ -471,8 +473,7 @@ func (s *variantSignatures) make(t *testing.T, words map[string]string, keyed bo
 // judge makes the report of a variant.
 func (v *variant) judge(t *testing.T) gate.Report {
 	t.Helper()
-	object := v.object(t)
-	words := v.words(object)
+	object, words := v.object(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if v.Evidence.Cancelled {
