@@ -20,7 +20,7 @@ import (
 func JudgeSignatures(want Requirements, s Signatures, digest string) ([]Finding, []SignerResult) {
 	if s.Digest != digest || digest == "" {
 		return []Finding{{
-			Code: NoAnswer, Outcome: Unknown, Wait: WaitDeadline,
+			Code: NoAnswer, Outcome: Unknown, Wait: WaitLook,
 			Title:    "the signatures of the artifact that is being served have not been looked at",
 			Expected: digest, Found: s.Digest, Remedy: "run again",
 		}}, nil

@@ -181,5 +181,5 @@ func (c *Checker) loadVerifier(ctx context.Context) <-chan loadedVerifier {
 	return loaded
 }
 
-// giveUp is why the other candidates are not awaited any longer.
+// errGivenUp is why the other candidates are not awaited any longer.
 var errGivenUp = errors.New("a required signature had verified, and this one was still outstanding")
