@@ -41,6 +41,8 @@ func (c Command) Run(ctx context.Context) int {
 		switch c.Args[0] {
 		case "help", "-h", "-help", "--help":
 			return c.help()
+		case "suggest":
+			return c.suggest(ctx, c.Args[1:])
 		case "version", "-version", "--version":
 			fmt.Fprintln(c.Stdout, "flux-verify-gate "+c.Version)
 			return statusVerified

@@ -52,7 +52,7 @@ func (c Command) judgeLive(ctx context.Context, v values, policy gate.Policy, e 
 	e.Timeout = v.duration(inTimeout)
 	l := &live{Command: c, values: v, policy: policy, client: client, started: c.Now(), evidence: e}
 	l.deadline = l.started.Add(e.Timeout)
-	l.registry, l.evidence.PrivateRoot, err = c.registryOf(ctx, v, policy)
+	l.registry, l.evidence.PrivateRoot, err = c.registryOf(v, policy)
 	if err != nil {
 		l.evidence.Failures = failuresOf(err)
 		return gate.CouldNotLook(l.evidence, c.Now())
