@@ -88,7 +88,7 @@ func chain(r gate.Report) [4]link {
 		{label: "is"},
 		{label: "signed"},
 	}
-	rank := map[gate.Outcome]int{gate.Note: 1, gate.Pass: 2, gate.Unknown: 3, gate.Fail: 4}
+	rank := map[gate.Outcome]int{gate.Note: 1, gate.Pass: 2, gate.Unknown: 4, gate.Fail: 5}
 	worst := [4]int{}
 	for _, f := range r.Findings {
 		var i int
@@ -105,6 +105,9 @@ func chain(r gate.Report) [4]link {
 			continue
 		}
 		n := rank[f.Outcome]
+		if f.Code == gate.SignatureSkipped && f.Outcome == gate.Note {
+			n = 3 // whatever passed beside it, nobody looked for the signature
+		}
 		switch {
 		case n > worst[i]:
 			worst[i] = n
@@ -114,9 +117,9 @@ func chain(r gate.Report) [4]link {
 		}
 	}
 	for i, n := range worst {
-		links[i].state = [...]state{unseen, skipped, holds, unsure, breaks}[n]
+		links[i].state = [...]state{unseen, skipped, holds, skipped, unsure, breaks}[n]
 	}
-	if links[2].state == holds && r.Expected.Digest == gate.DigestAny {
+	if (links[2].state == holds || links[2].state == skipped) && r.Expected.Digest == gate.DigestAny {
 		links[2] = link{state: skipped, codes: []string{"any digest is accepted"}}
 	}
 	return links
