@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/rest"
 )
 
@@ -33,6 +34,8 @@ type Client struct {
 	mu sync.Mutex
 	// version is the version of the API that answered; empty before.
 	version string
+	// newest is the resourceVersion of the last read of each object.
+	newest map[string]string
 }
 
 // pace is how long the client waits for what.
@@ -173,6 +176,29 @@ func (c *Client) settleVersion(version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.version = version
+}
+
+// noteRead remembers what a read has seen. A read is the API server's newest
+// word, even where it is lower than one before (a cluster restored from a
+// backup).
+func (c *Client) noteRead(namespace, name, resourceVersion string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.newest == nil {
+		c.newest = map[string]string{}
+	}
+	c.newest[namespace+"/"+name] = resourceVersion
+}
+
+// isOlder says that an event of a watch is older than the last read, so that it
+// would take its receiver back in time. Resource versions of one resource
+// compare as numbers (apimachinery pkg/util/resourceversion); where they do
+// not, no event is called old.
+func (c *Client) isOlder(namespace, name, resourceVersion string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	order, err := resourceversion.CompareResourceVersion(resourceVersion, c.newest[namespace+"/"+name])
+	return err == nil && order < 0
 }
 
 // asError is errors.As for the errors of this package.

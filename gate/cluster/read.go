@@ -58,6 +58,7 @@ func (c *Client) Read(ctx context.Context, namespace, name string) (Observation,
 			}
 			c.answered.Store(true)
 			c.settleVersion(version)
+			c.noteRead(namespace, name, source.Object.ResourceVersion)
 			return Observation{Source: source}, nil
 		case a.code == http.StatusNotFound && objectMissing(a, name):
 			c.answered.Store(true)

@@ -239,6 +239,30 @@ func TestReadFailures(t *testing.T) {
 	}
 }
 
+// The kubeconfig's client certificate reaches the server: one that demands it
+// lets the request through.
+func TestReadSendsTheClientCertificate(t *testing.T) {
+	t.Parallel()
+	var got string
+	strict := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r.TLS.PeerCertificates[0].Subject.CommonName
+		_, _ = w.Write([]byte(source("flux-system", "app")))
+	}))
+	strict.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	strict.StartTLS()
+	t.Cleanup(strict.Close)
+	certificate, key := selfSigned(t, time.Now().Add(time.Hour))
+	encode := base64.StdEncoding.EncodeToString
+	user := `{"client-certificate-data":"` + encode(certificate) + `","client-key-data":"` + encode(key) + `"}`
+	client, err := Connect(Options{KubeconfigData: kubeconfig(strict.URL, authority(strict), user)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Read(t.Context(), "flux-system", "app"); err != nil || got != "test" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
 func TestReadDoesNotFollowARedirectWithTheCredential(t *testing.T) {
 	t.Parallel()
 	thief := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
@@ -394,7 +418,7 @@ func TestReadTimeouts(t *testing.T) {
 	server.do(func() {
 		server.intercept = func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }
 	})
-	client.pace.request = 50 * time.Millisecond
+	client.pace.request = 500 * time.Millisecond
 	_, err = client.Read(t.Context(), "flux-system", "app")
 	if failure, ok := asError(err); !ok || failure.Failure.Code != gate.NoAnswer || !failure.Failure.Transient {
 		t.Errorf("no answer: got %v", err)
