@@ -6,7 +6,11 @@ var artifactChecks = []check{
 	{[]Code{DigestMismatch}, checkDigest},
 	{[]Code{SignatureSkipped}, checkSkipped},
 	{[]Code{TrustedRootDiffers}, checkRoots},
-	{[]Code{Unsigned, SignedByOthers, SignatureInvalid, NotASignature, ClaimsMismatch, SignerShared, NoAnswer}, checkSignatures},
+	{[]Code{
+		Unsigned, SignedByOthers, SignatureInvalid, NotASignature, ClaimsMismatch, SignerShared,
+		// What could not be looked at comes with the signatures.
+		BadInput, NoAnswer, RegistryDenied, RegistryUnreachable, TrustedRootUnavailable,
+	}, checkSignatures},
 }
 
 // checkDigest compares the digest of what is serving now, which is the manifest

@@ -186,8 +186,7 @@ func checkUnconstrained(f *facts) []Finding {
 			everything, err := signer.AcceptsEverything(side.pattern)
 			switch {
 			case errors.Is(err, signer.ErrTooLarge):
-				// The proof alone would not do: an issuer that accepts every
-				// string beside the subject of a workflow is only loose to it.
+				// A pass would claim what was not decided.
 				undecided = append(undecided, f.undecidedProof(signer.Undecided{Question: "everything", Pattern: side.pattern, Err: err}))
 			case err != nil:
 				continue // matcher-invalid says it

@@ -1,5 +1,7 @@
 package gate
 
+import "context"
+
 // What the external tests of this package (which read recordings with package
 // cluster, which imports this one) need to see of the rule book.
 
@@ -16,6 +18,19 @@ func CheckedCodes() [][]Code {
 		stated = append(stated, c.codes)
 	}
 	return stated
+}
+
+// LookEach gives what each line of the rule book finds in a source that was read.
+func LookEach(ctx context.Context, p Policy, e Evidence) [][]Finding {
+	if e.Source == nil {
+		return nil
+	}
+	f := &facts{ctx: ctx, want: p.want, evidence: e, source: e.Source}
+	var each [][]Finding
+	for _, c := range checks {
+		each = append(each, c.look(f))
+	}
+	return each
 }
 
 // LookCodes is section G.

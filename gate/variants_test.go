@@ -76,6 +76,7 @@ type variantEvidence struct {
 	Failures       []variantFailure   `yaml:"failures"`
 	Signatures     *variantSignatures `yaml:"signatures"`
 	Cancelled      bool               `yaml:"cancelled"`
+	Expired        bool               `yaml:"expired"`
 }
 
 type variantFailure struct {
@@ -470,16 +471,27 @@ func (s *variantSignatures) make(t *testing.T, words map[string]string, keyed bo
 	return made
 }
 
-// judge makes the report of a variant.
-func (v *variant) judge(t *testing.T) gate.Report {
+// question is what Decide is asked for a variant.
+func (v *variant) question(t *testing.T) (context.Context, gate.Policy, gate.Evidence) {
 	t.Helper()
 	object, words := v.object(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	if v.Evidence.Cancelled {
+	t.Cleanup(cancel)
+	switch {
+	case v.Evidence.Cancelled:
 		cancel()
+	case v.Evidence.Expired:
+		ctx, cancel = context.WithDeadline(ctx, time.Time{})
+		t.Cleanup(cancel)
 	}
-	return gate.Decide(ctx, mustPolicy(t, v.requirements(t, words)), v.evidence(t, object, words), judgedAt)
+	return ctx, mustPolicy(t, v.requirements(t, words)), v.evidence(t, object, words)
+}
+
+// judge makes the report of a variant.
+func (v *variant) judge(t *testing.T) gate.Report {
+	t.Helper()
+	ctx, policy, evidence := v.question(t)
+	return gate.Decide(ctx, policy, evidence, judgedAt)
 }
 
 // found gives the findings of a code.
