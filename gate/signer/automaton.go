@@ -21,9 +21,10 @@ type code struct {
 type program struct {
 	*code
 	pattern pattern
-	sets    []int            // by instruction: the set of runes it takes, -1 for none
-	ids     map[stateKey]int // the states made so far
-	sink    int              // the state after a match that needs no more of the text
+	sets    []int          // by instruction: the set of runes it takes, -1 for none
+	ids     [][sides]int32 // by instruction and what stands behind: the state, plus one
+	states  int            // made so far
+	sink    int            // the state after a match that needs no more of the text
 }
 
 type stateKey struct {
@@ -35,12 +36,22 @@ type stateKey struct {
 // knowing what stands behind. The states of a pattern and its exits form a
 // nondeterministic automaton without empty moves.
 type state struct {
-	program  int
-	key      stateKey
-	sink     bool // everything from here on matches
-	expanded bool
-	exits    [sides]exits // by what stands ahead
-	reach    bitset       // the classes that lead to another state
+	program int
+	key     stateKey
+	sink    bool    // everything from here on matches
+	exits   []exits // by what stands ahead; only one if that does not matter
+	reach   bitset  // the classes that lead to another state
+}
+
+// exit returns the ways on if that stands ahead; none before the state is expanded.
+func (s *state) exit(ahead side) *exits {
+	switch len(s.exits) {
+	case 0:
+		return &exits{}
+	case 1:
+		return &s.exits[0]
+	}
+	return &s.exits[ahead]
 }
 
 // exits are the ways on from a state.
@@ -91,6 +102,15 @@ func (f *field) add(l language) ([]int, error) {
 	return numbers, nil
 }
 
+// insts counts the instructions of all programs.
+func (f *field) insts() int {
+	n := 0
+	for _, g := range f.programs {
+		n += len(g.insts)
+	}
+	return n
+}
+
 // code compiles the pattern; those of the forms are compiled once.
 func (p pattern) code() (*code, error) {
 	if c, ok := formCodes()[p]; ok {
@@ -135,7 +155,7 @@ func newCode(compiled *syntax.Prog) *code {
 }
 
 func newProgram(p pattern, c *code, a *alphabet) *program {
-	g := &program{code: c, pattern: p, sets: make([]int, len(c.insts)), ids: map[stateKey]int{}, sink: -1}
+	g := &program{code: c, pattern: p, sets: make([]int, len(c.insts)), ids: make([][sides]int32, len(c.insts)), sink: -1}
 	for pc, runes := range c.runes {
 		g.sets[pc] = -1
 		if runes != nil {
@@ -235,53 +255,47 @@ func (f *field) state(program int, pc uint32, behind side, b *budget) int {
 		behind == newline && asserts&syntax.EmptyBeginLine == 0 {
 		behind = other
 	}
-	key := stateKey{pc, behind}
-	id, ok := g.ids[key]
-	if !ok {
-		id = f.newState(state{program: program, key: key}, b)
-		g.ids[key] = id
+	id := &g.ids[pc][behind]
+	if *id == 0 {
+		*id = 1 + int32(f.newState(state{program: program, key: stateKey{pc, behind}}, b))
 	}
-	return id
+	return int(*id) - 1
 }
 
 // sinkOf returns the state of the program after a match.
 func (f *field) sinkOf(program int, b *budget) int {
 	g := f.programs[program]
 	if g.sink < 0 {
-		g.sink = f.newState(state{program: program, sink: true, expanded: true, reach: f.alphabet.all}, b)
+		g.sink = f.newState(state{program: program, sink: true, exits: []exits{{match: true}}, reach: f.alphabet.all}, b)
 	}
 	return g.sink
 }
 
 func (f *field) newState(s state, b *budget) int {
-	b.bytes += 300
+	b.bytes += 150
+	f.programs[s.program].states++
 	f.states = append(f.states, s)
 	return len(f.states) - 1
 }
 
-// expand fills the exits of the state.
+// expand fills the exits of the state, unless the budget is spent.
 func (f *field) expand(id int, b *budget) *state {
 	s := &f.states[id]
-	if s.expanded {
+	if s.exits != nil || b.err != nil {
 		return s
 	}
-	s.expanded = true
 	g := f.programs[s.program]
 	s.reach = newBitset(len(f.alphabet.classes))
 	b.bytes += 8 * len(s.reach)
-	for ahead := range sides {
-		if ahead > 0 && !g.ahead[s.key.pc] { // it matters not what stands ahead
-			s.exits[ahead] = s.exits[0]
-			continue
-		}
-		s.exits[ahead] = f.closure(g, s.key, ahead, b)
-	}
 	if !g.ahead[s.key.pc] {
+		s.exits = []exits{f.closure(g, s.key, other, b)}
 		f.addReach(s, s.exits[0], f.alphabet.all, b)
 		return s
 	}
-	for ahead, e := range s.exits {
-		f.addReach(s, e, f.alphabet.bySide[ahead], b)
+	s.exits = make([]exits, sides)
+	for ahead := range sides {
+		s.exits[ahead] = f.closure(g, s.key, ahead, b)
+		f.addReach(s, s.exits[ahead], f.alphabet.bySide[ahead], b)
 	}
 	return s
 }
@@ -313,7 +327,7 @@ func (f *field) closure(g *program, from stateKey, ahead side, b *budget) exits 
 	f.round++
 	var e exits
 	todo := []uint32{from.pc}
-	for len(todo) > 0 {
+	for len(todo) > 0 && b.err == nil {
 		pc := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		if f.mark[pc] == f.round {
@@ -334,14 +348,14 @@ func (f *field) closure(g *program, from stateKey, ahead side, b *budget) exits 
 			todo = append(todo, g.successors(pc)...)
 		}
 	}
-	b.bytes += 16 * len(e.moves)
+	b.bytes += 16*len(e.moves) + 32
 	return e
 }
 
 // accepts reports whether a text that ends at the state matches.
 func (f *field) accepts(id int, b *budget) bool {
 	s := f.expand(id, b)
-	return s.sink || s.exits[edge].match
+	return s.exit(edge).match
 }
 
 // follow calls yield with each state that the class leads to.
@@ -352,7 +366,7 @@ func (f *field) follow(id, class int, b *budget, yield func(next int)) {
 		return
 	}
 	side := f.alphabet.classes[class].side
-	e := &s.exits[side]
+	e := s.exit(side)
 	program := s.program
 	if e.match {
 		yield(f.sinkOf(program, b))

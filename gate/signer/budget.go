@@ -8,9 +8,9 @@ import (
 // The default bound of one proof, for a zero Limit. On the 2-core machine that
 // measured docs/policy-proof.md it is met after well under two seconds.
 const (
-	defaultStates = 120_000
+	defaultStates = 400_000
 	defaultSteps  = 12_000_000
-	defaultBytes  = 64 << 20
+	defaultBytes  = 96 << 20
 )
 
 func (l Limit) orDefault() Limit {

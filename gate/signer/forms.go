@@ -115,7 +115,7 @@ func Forms() []Form {
 		{
 			Name: "Codefresh, Chainguard, Buddy (any subject)",
 			Issuer: `https://(?:oidc\.codefresh\.io|issuer\.(?:enforce|chainops)\.dev` +
-				`|(?:[a-z]+-)?oidc\.buddyusercontent\.com)`,
+				`|(?:(?:eu|asia|stage|dev|psd)-)?oidc\.buddyusercontent\.com)`,
 			Subject: anyString,
 			Source: configYAML + " (codefresh-workflow and buddy-pipeline: the token chooses the host; " +
 				"chainguard-identity: not modelled)",

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 )
 
 // hostile are patterns that somebody might write to make the proof give up, or the
@@ -46,34 +44,135 @@ func hostile() map[string]string {
 		"every subset":             `^(.{0,99}a)?(.{0,99}b)?(.{0,99}c)?(.{0,99}d)?.*$`,
 	}
 }
-func TestTmpH(t *testing.T) {
-	const issuer = "https://token.actions.githubusercontent.com"
-	sig := Signer{Issuer: issuer, Subject: "https://github.com/acme/platform/.github/workflows/cd.yaml@refs/heads/main"}
+
+// hostileQuestions asks about the pattern on both sides.
+func hostileQuestions(text string) map[string]Question {
+	const issuer = `^https://token\.actions\.githubusercontent\.com$`
+	signer := Signer{Issuer: gitHubIssuer, Subject: "https://github.com/acme/platform/.github/workflows/cd.yaml@refs/heads/main"}
+	return map[string]Question{
+		"live subject": {Live: []Entry{{issuer, text}}, Required: []Signer{signer}},
+		"live issuer":  {Live: []Entry{{text, text}}, Required: []Signer{signer}},
+		"required": {
+			Live:     []Entry{{issuer, `^.*$`}},
+			Required: []Signer{{Issuer: gitHubIssuer, SubjectPattern: text}},
+		},
+		"both": {
+			Live: []Entry{{text, text}}, Required: []Signer{{IssuerPattern: text, SubjectPattern: text}},
+			Everything: true,
+		},
+		"nearly both": {
+			Live: []Entry{{issuer, `.*` + text}},
+			Required: []Signer{
+				{Issuer: gitHubIssuer, SubjectPattern: ".*a.{150}"},
+				{Issuer: gitHubIssuer, SubjectPattern: text},
+			},
+			Everything: true,
+		},
+	}
+}
+
+// TestHostilePatterns: whatever the pattern, the proof ends within its bound, and
+// what it could not decide it says, with the pattern. Its time is a benchmark.
+func TestHostilePatterns(t *testing.T) {
+	t.Parallel()
 	for name, text := range hostile() {
-		for i, q := range []Question{
-			{Live: []Entry{{`^https://token\.actions\.githubusercontent\.com$`, text}}, Required: []Signer{sig}},
-			{Live: []Entry{{text, text}}, Required: []Signer{sig}},
-			{Live: []Entry{{text, text}}, Required: []Signer{{IssuerPattern: text, SubjectPattern: text}}, Everything: true},
-			{Live: []Entry{{`^https://token\.actions\.githubusercontent\.com$`, `.*`}}, Required: []Signer{{Issuer: issuer, SubjectPattern: text}}},
-			{Live: []Entry{{`^https://token\.actions\.githubusercontent\.com$`, `.*` + text}}, Required: []Signer{{Issuer: issuer, SubjectPattern: ".*a.{150}"}, {Issuer: issuer, SubjectPattern: text}}, Everything: true},
-		} {
-			var m1, m2 runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&m1)
-			t0 := time.Now()
+		for side, q := range hostileQuestions(text) {
+			t.Run(name+"/"+side, func(t *testing.T) {
+				if testing.Short() && (len(text) > 5000 || side == "nearly both") {
+					t.Skip("slow")
+				}
+				a := Prove(context.Background(), q)
+				// Each question may step over its share once; example is a fifth.
+				if bound := defaultStates * 5 / 4 * 101 / 100; a.States > bound {
+					t.Errorf("visited %d states, expected at most %d", a.States, bound)
+				}
+				if len(a.Invalid) > 0 {
+					t.Fatalf("invalid: %v", a.Invalid[0].Err)
+				}
+				for _, u := range a.Undecided {
+					if !errors.Is(u.Err, ErrTooLarge) {
+						t.Errorf("%s: undecided for another reason: %v", u.Question, u.Err)
+					}
+					if u.Pattern == "" {
+						t.Errorf("%s: no pattern is named", u.Question)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestDecidedAllTheSame: patterns that look hostile and are not.
+func TestDecidedAllTheSame(t *testing.T) {
+	t.Parallel()
+	all := hostile()
+	for _, name := range []string{
+		"star of stars", "nested stars", "a far look back", "a far look back, twice", "a thousand alternatives", "all of Unicode",
+	} {
+		for side, q := range hostileQuestions(all[name]) {
+			if side != "live subject" && side != "required" {
+				continue
+			}
+			t.Run(name+"/"+side, func(t *testing.T) {
+				t.Parallel()
+				if a := Prove(context.Background(), q); len(a.Undecided) > 0 {
+					t.Errorf("undecided: %+v", a.Undecided)
+				}
+			})
+		}
+	}
+}
+
+// TestLimit: a smaller bound is kept too, and nothing is claimed beyond it.
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	q := hostileQuestions(`^https://github\.com/acme/.*a.{30}b.*$`)["live subject"]
+	for name, limit := range map[string]Limit{
+		"states": {States: 40}, "steps": {Steps: 200}, "bytes": {Bytes: 10_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q.Limit = limit
 			a := Prove(context.Background(), q)
-			el := time.Since(t0)
-			runtime.ReadMemStats(&m2)
-			und := ""
+			if len(a.Undecided) == 0 || a.TooWide != nil || a.Loose != nil {
+				t.Errorf("expected nothing but undecided questions, found %+v", a)
+			}
 			for _, u := range a.Undecided {
-				und += u.Question + ": " + u.Err.Error() + "; "
 				if !errors.Is(u.Err, ErrTooLarge) {
-					und += "!!!!"
+					t.Errorf("%s: %v", u.Question, u.Err)
 				}
 			}
-			if el > 500*time.Millisecond || und != "" {
-				t.Log(name, i, el, a.States, (m2.TotalAlloc-m1.TotalAlloc)>>20, "MiB", und)
-			}
+		})
+	}
+}
+
+// TestCancelled: a proof that is stopped has decided nothing.
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	stopped := errors.New("the run was cancelled")
+	cancel(stopped)
+	a := Prove(ctx, hostileQuestions("a")["live subject"])
+	if len(a.Undecided) != questions {
+		t.Fatalf("expected %d undecided questions, found %+v", questions, a)
+	}
+	for _, u := range a.Undecided {
+		if !errors.Is(u.Err, stopped) {
+			t.Errorf("%s: expected the cause, found %v", u.Question, u.Err)
+		}
+	}
+}
+
+func BenchmarkHostile(b *testing.B) {
+	for name, text := range hostile() {
+		for side, q := range hostileQuestions(text) {
+			b.Run(strings.ReplaceAll(name+"/"+side, " ", "-"), func(b *testing.B) {
+				states := 0
+				for b.Loop() {
+					states = Prove(context.Background(), q).States
+				}
+				b.ReportMetric(float64(states), "states")
+			})
 		}
 	}
 }

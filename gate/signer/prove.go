@@ -3,6 +3,7 @@ package signer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 )
@@ -254,8 +255,8 @@ func (p *proof) heaviest() string {
 	weigh := func(f *field, numbers []int) {
 		for _, n := range numbers {
 			g := f.programs[n]
-			if worst == nil || len(g.ids) > len(worst.ids) ||
-				len(g.ids) == len(worst.ids) && len(g.insts) > len(worst.insts) {
+			if worst == nil || g.states > worst.states ||
+				g.states == worst.states && len(g.insts) > len(worst.insts) {
 				worst = g
 			}
 		}
@@ -281,9 +282,10 @@ func (p *proof) vacuous(b *budget) error {
 			return b.err
 		case w == nil:
 			p.answer.Vacuous = append(p.answer.Vacuous, p.question.Required[i])
-		case !p.confirm.vacuous(i, *w.identity()):
-			return ErrUnconfirmed
 		default:
+			if err := p.confirmed(w, func(id Identity) bool { return p.confirm.vacuous(i, id) }); err != nil {
+				return err
+			}
 			p.plane.guide(*w.identity())
 		}
 	}
@@ -300,9 +302,10 @@ func (p *proof) missing(b *budget) error {
 		case b.err != nil:
 			return b.err
 		case w == nil:
-		case !p.confirm.missing(i, *w.identity()):
-			return ErrUnconfirmed
 		default:
+			if err := p.confirmed(w, func(id Identity) bool { return p.confirm.missing(i, id) }); err != nil {
+				return err
+			}
 			p.answer.Missing = append(p.answer.Missing, Missing{p.question.Required[i], *w.identity()})
 		}
 	}
@@ -326,8 +329,8 @@ func (p *proof) tooWide(b *budget) error {
 	if w == nil || b.err != nil {
 		return b.err
 	}
-	if !p.confirm.tooWide(*w.identity()) {
-		return ErrUnconfirmed
+	if err := p.confirmed(w, p.confirm.tooWide); err != nil {
+		return err
 	}
 	p.answer.TooWide = w.identity()
 	p.answer.Familiar = p.example()
@@ -348,10 +351,25 @@ func (p *proof) example() *Identity {
 		}
 	}
 	p.answer.States += b.states
-	if best == nil || b.err != nil || !p.confirm.tooWide(*best.identity()) {
+	if best == nil || b.err != nil || p.confirmed(best, p.confirm.tooWide) != nil {
 		return nil
 	}
 	return best.identity()
+}
+
+// maxConfirm bounds the work of confirming one witness: the length of its texts
+// times the instructions of the patterns.
+const maxConfirm = 60_000_000
+
+// confirmed has the witness confirmed by package regexp.
+func (p *proof) confirmed(w *witness, test func(Identity) bool) error {
+	if len(w.issuer)*p.plane.issuer.insts()+len(w.subject)*p.plane.subject.insts() > maxConfirm {
+		return fmt.Errorf("%w: the counterexample has %d characters, too many to confirm it", ErrTooLarge, w.length())
+	}
+	if !test(*w.identity()) {
+		return ErrUnconfirmed
+	}
+	return nil
 }
 
 // excuses returns what may, beside the known signers, be accepted in the form. An
@@ -405,8 +423,8 @@ func (p *proof) loose(b *budget) error {
 	if best == nil || b.err != nil {
 		return b.err
 	}
-	if !p.confirm.loose(*best.identity()) {
-		return ErrUnconfirmed
+	if err := p.confirmed(best, p.confirm.loose); err != nil {
+		return err
 	}
 	p.answer.Loose = best.identity()
 	return nil

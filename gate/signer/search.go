@@ -35,7 +35,8 @@ type search struct {
 	sets    []stateSet
 	setIDs  map[string]int
 	after   map[setClass]int  // the set after another one and a class
-	reached map[tuple][]reach // by tuple: the smallest sets it was reached with
+	reached map[tuple]reach   // by tuple: a smallest set it was reached with
+	more    map[tuple][]reach // and others, if there are any
 	nodes   []node
 	marks   []uint32
 	round   uint32
@@ -79,7 +80,8 @@ type found struct {
 func (s *search) run(yield func(found) bool) {
 	s.setIDs = map[string]int{}
 	s.after = map[setClass]int{}
-	s.reached = map[tuple][]reach{}
+	s.reached = map[tuple]reach{}
+	s.more = map[tuple][]reach{}
 	if !s.begin(yield) {
 		return
 	}
@@ -124,7 +126,7 @@ func (s *search) begin(yield func(found) bool) bool {
 func (s *search) extend(parent int, yield func(found) bool) bool {
 	at := s.nodes[parent]
 	tuples := slices.DeleteFunc(at.tuples, func(t tuple) bool {
-		return !slices.Contains(s.reached[t], at.reach()) // a smaller set has come since
+		return !s.stands(t, at.reach()) // a smaller set has come since
 	})
 	s.nodes[parent].tuples = nil // never needed again
 	parts := s.split(tuples, s.sets[at.set].states)
@@ -176,8 +178,8 @@ func (s *search) split(tuples []tuple, watched []int) []bitset {
 			for _, m := range e.moves {
 				relevant.add(m.set)
 			}
+			s.budget.step(1 + len(e.moves)/4)
 		}
-		s.budget.step(1 + len(st.exits[0].moves)/4)
 	}
 	for _, id := range watched {
 		look(id)
@@ -289,16 +291,11 @@ func (s *search) product(t tuple, from, class int, into *tupleSet) {
 func (s *search) enter(n node, yield func(found) bool) bool {
 	var fresh []tuple
 	for _, t := range n.tuples {
-		if s.dominated(t, n.set) {
+		if !s.reach(t, n.reach()) {
 			continue
 		}
-		// A smaller set takes the place of a larger one, unless the text of the larger
-		// is shorter and yet to be extended: it may lead to a shorter text.
-		s.reached[t] = append(slices.DeleteFunc(s.reached[t], func(old reach) bool {
-			return int(old.length) != n.length-1 && s.subset(n.set, int(old.set))
-		}), n.reach())
 		fresh = append(fresh, t)
-		s.budget.visit(8*maxAll*3 + 60)
+		s.budget.visit(100)
 	}
 	if len(fresh) == 0 {
 		return true
@@ -323,18 +320,46 @@ func (s *search) inAll(t tuple) bool {
 	return true
 }
 
-// dominated reports whether the tuple was reached before with a subset.
-func (s *search) dominated(t tuple, set int) bool {
-	for _, old := range s.reached[t] {
-		if int(old.set) == set || s.subset(int(old.set), set) {
-			return true
-		}
+// reach notes that the tuple was reached, unless that was so before with a subset.
+func (s *search) reach(t tuple, r reach) bool {
+	first, ok := s.reached[t]
+	if !ok {
+		s.reached[t] = r
+		return true
 	}
-	return false
+	more := s.more[t]
+	if s.subset(int(first.set), int(r.set)) ||
+		slices.ContainsFunc(more, func(old reach) bool { return s.subset(int(old.set), int(r.set)) }) {
+		return false
+	}
+	// A smaller set takes the place of a larger one, unless the text of the larger is
+	// shorter and yet to be extended: it may lead to a shorter text.
+	replaced := func(old reach) bool { return old.length != r.length-1 && s.subset(int(r.set), int(old.set)) }
+	if len(more) > 0 {
+		more = slices.DeleteFunc(more, replaced)
+	}
+	if replaced(first) {
+		s.reached[t] = r
+	} else {
+		more = append(more, r)
+	}
+	if len(more) > 0 || s.more[t] != nil {
+		s.more[t] = more
+		s.budget.bytes += 16
+	}
+	return true
+}
+
+// stands reports whether no smaller set has taken the place of the one.
+func (s *search) stands(t tuple, r reach) bool {
+	return s.reached[t] == r || slices.Contains(s.more[t], r)
 }
 
 // subset reports whether the states of set a are all in set b.
 func (s *search) subset(a, b int) bool {
+	if a == b {
+		return true
+	}
 	x, y := s.sets[a].states, s.sets[b].states
 	if len(x) > len(y) {
 		return false
