@@ -131,7 +131,7 @@ func (r *run) reconcileStorage(ctx context.Context) error {
 
 // reconcileSource resolves the revision, verifies it where that is due, and
 // pulls it.
-func (r *run) reconcileSource(ctx context.Context) (revision string, err error) {
+func (r *run) reconcileSource(ctx context.Context) (string, error) {
 	object := r.object
 	if conditions.IsFalse(object, sourcev1.SourceVerifiedCondition) {
 		conditions.Delete(object, sourcev1.SourceVerifiedCondition)
@@ -140,7 +140,7 @@ func (r *run) reconcileSource(ctx context.Context) (revision string, err error) 
 	if err := r.pause(ctx); err != nil {
 		return "", err
 	}
-	revision, digest, err := r.resolve()
+	reference, revision, digest, err := r.resolve()
 	if err != nil {
 		return "", r.fetchFailed("failed to determine artifact digest: %s", err)
 	}
@@ -151,7 +151,7 @@ func (r *run) reconcileSource(ctx context.Context) (revision string, err error) 
 		if object.GetArtifact().HasRevision(revision) {
 			return
 		}
-		message := fmt.Sprintf("new revision '%s' for '%s'", revision, strings.TrimPrefix(object.Spec.URL, sourcev1.OCIRepositoryPrefix))
+		message := fmt.Sprintf("new revision '%s' for '%s'", revision, reference)
 		if object.GetArtifact() != nil {
 			conditions.MarkTrue(object, sourcev1.ArtifactOutdatedCondition, "NewRevision", "%s", message)
 		}
@@ -192,8 +192,7 @@ func (r *run) reconcileVerification(ctx context.Context, revision, digest string
 	if err := r.pause(ctx); err != nil {
 		return err
 	}
-	repository := strings.TrimPrefix(object.Spec.URL, sourcev1.OCIRepositoryPrefix)
-	if err := r.options.Registry.verify(repository, digest); err != nil {
+	if err := r.options.Registry.verify(r.repository(), digest); err != nil {
 		provider := verify.Provider
 		if verify.SecretRef == nil && provider == "cosign" {
 			provider += " keyless"
@@ -232,24 +231,29 @@ func (r *run) reconcileArtifact(revision string) {
 	conditions.MarkTrue(object, sourcev1.ArtifactInStorageCondition, meta.SucceededReason, "stored artifact for digest '%s'", revision)
 }
 
-// resolve returns the revision that spec.ref means, and its digest.
-func (r *run) resolve() (revision, digest string, err error) {
+// resolve returns what spec.ref refers to, its revision, and its digest.
+func (r *run) resolve() (reference, revision, digest string, err error) {
 	tag := "latest"
 	if ref := r.object.Spec.Reference; ref != nil {
 		if ref.Digest != "" {
-			return ref.Digest, ref.Digest, r.options.Registry.pull()
+			return r.repository() + "@" + ref.Digest, ref.Digest, ref.Digest, r.options.Registry.pull()
 		}
 		if ref.SemVer != "" {
-			return "", "", fmt.Errorf("the test controller knows no semver, use a tag or a digest")
+			return "", "", "", errors.New("the test controller knows no semver, use a tag or a digest")
 		}
 		if ref.Tag != "" {
 			tag = ref.Tag
 		}
 	}
 	if digest, err = r.options.Registry.Resolve(tag); err != nil {
-		return "", "", err
+		return "", "", "", err
 	}
-	return tag + "@" + digest, digest, nil
+	return r.repository() + ":" + tag, tag + "@" + digest, digest, nil
+}
+
+// repository returns spec.url without its scheme.
+func (r *run) repository() string {
+	return strings.TrimPrefix(r.object.Spec.URL, sourcev1.OCIRepositoryPrefix)
 }
 
 func (r *run) fetchFailed(format string, args ...any) error {
