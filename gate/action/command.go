@@ -54,6 +54,11 @@ func (c Command) Run(ctx context.Context) int {
 // gate judges one source and says what it found. Whatever happens while it
 // judges, it says something: a panic is a fault of the gate, and undecided.
 func (c Command) gate(ctx context.Context) int {
+	// What a run that is killed leaves behind; the runner takes the last value.
+	if err := c.inActions(report.AppendOutputs(c.getenv, report.NothingKnown())); err != nil {
+		fmt.Fprintln(c.Stderr, report.Line(report.Failed, "the outputs cannot be written: "+err.Error()))
+		return statusUndecided
+	}
 	v, err := readValues(Inputs(), c.Environ, c.Args)
 	if err != nil {
 		return c.tell(v, gate.CouldNotLook(gate.Evidence{Failures: failuresOf(err)}, c.Now()))

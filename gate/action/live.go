@@ -312,7 +312,8 @@ func (l *live) say(symbol report.Symbol, text string) {
 	fmt.Fprintln(l.Stdout, report.Line(symbol, text))
 }
 
-// showRole prints the Role that would allow what was denied.
+// showRole prints the Role that would allow what was denied, without the prefix
+// of other lines, so that it can be copied.
 func (l *live) showRole(e *cluster.Error) {
 	if e.Role == "" {
 		return
