@@ -19,15 +19,14 @@ type InputError struct {
 // Error gives one line: the input, what was expected, what was found, what to do.
 func (e *InputError) Error() string {
 	var b strings.Builder
-	b.WriteString("input " + e.Input + ": ")
+	b.WriteString("input " + e.Input)
+	separator := ": "
 	if e.Expected != "" {
-		b.WriteString("expected " + e.Expected)
+		b.WriteString(separator + "expected " + e.Expected)
+		separator = ", "
 	}
 	if e.Found != "" {
-		if e.Expected != "" {
-			b.WriteString(", ")
-		}
-		b.WriteString("found " + e.Found)
+		b.WriteString(separator + "found " + e.Found)
 	}
 	if e.Err != nil {
 		b.WriteString(": " + e.Err.Error())

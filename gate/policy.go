@@ -3,6 +3,7 @@ package gate
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -162,7 +163,8 @@ func urlWellFormed(w Requirements) *InputError {
 	}
 	rest, ok := strings.CutPrefix(w.URL, sourcev1.OCIRepositoryPrefix)
 	host, repository, slash := strings.Cut(rest, "/")
-	if !ok || !slash || host == "" || repository == "" || strings.ContainsAny(rest, "@ \t\r\n") || strings.Contains(repository, ":") {
+	if !ok || !slash || host == "" || repository == "" || strings.ContainsAny(rest, "@ \t\r\n") || strings.Contains(repository, ":") ||
+		slices.Contains(strings.Split(repository, "/"), "") {
 		return &InputError{Input: "url", Expected: expected, Found: strconv.Quote(w.URL)}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,7 +47,9 @@ type variant struct {
 	Wait    *gate.Wait                 `yaml:"wait"`
 	Found   string                     `yaml:"found"`
 
-	file string
+	file   string
+	once   sync.Once
+	report gate.Report
 }
 
 type variantPolicy struct {
@@ -165,44 +168,56 @@ func expand(t *testing.T, words map[string]string, text string) string {
 	})
 }
 
-// expandNode expands the words in every scalar below a node.
-func expandNode(t *testing.T, words map[string]string, node *yaml.Node) {
+// expandNode gives a copy of a node with the words in every scalar expanded.
+func expandNode(t *testing.T, words map[string]string, node *yaml.Node) *yaml.Node {
 	t.Helper()
+	expanded := *node
 	if node.Kind == yaml.ScalarNode {
-		node.Value = expand(t, words, node.Value)
+		expanded.Value = expand(t, words, node.Value)
 	}
+	expanded.Content = nil
 	for _, child := range node.Content {
-		expandNode(t, words, child)
+		expanded.Content = append(expanded.Content, expandNode(t, words, child))
 	}
+	return &expanded
 }
 
-func readVariants(t *testing.T) []*variant {
-	t.Helper()
+// loadVariants reads every variant once; they are judged by several tests.
+var loadVariants = sync.OnceValues(func() ([]*variant, error) {
 	files, err := filepath.Glob(filepath.Join("testdata", "variants", "*.yaml"))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no variants: %v", err)
+		return nil, fmt.Errorf("no variants: %w", err)
 	}
 	var all []*variant
 	names := map[string]string{}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		decoder := yaml.NewDecoder(bytes.NewReader(data))
 		decoder.KnownFields(true)
 		var variants []*variant
 		if err := decoder.Decode(&variants); err != nil {
-			t.Fatalf("%s: %v", file, err)
+			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		for _, v := range variants {
 			v.file = strings.TrimSuffix(filepath.Base(file), ".yaml")
 			if where, twice := names[v.Name]; twice {
-				t.Errorf("%s: the name %q is taken in %s", v.file, v.Name, where)
+				return nil, fmt.Errorf("%s: the name %q is taken in %s", v.file, v.Name, where)
 			}
 			names[v.Name] = v.file
 		}
 		all = append(all, variants...)
+	}
+	return all, nil
+})
+
+func readVariants(t *testing.T) []*variant {
+	t.Helper()
+	all, err := loadVariants()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return all
 }
@@ -247,8 +262,7 @@ func edit(t *testing.T, object map[string]any, edits *yaml.Node, words map[strin
 	for i := 0; i+1 < len(edits.Content); i += 2 {
 		path := edits.Content[i].Value
 		var value any
-		node := edits.Content[i+1]
-		expandNode(t, words, node)
+		node := expandNode(t, words, edits.Content[i+1])
 		if err := node.Decode(&value); err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
@@ -379,8 +393,7 @@ func parseSigners(t *testing.T, words map[string]string, node yaml.Node) []signe
 	if node.Kind == 0 {
 		return nil
 	}
-	expandNode(t, words, &node)
-	data, err := yaml.Marshal(&node)
+	data, err := yaml.Marshal(expandNode(t, words, &node))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -487,11 +500,14 @@ func (v *variant) question(t *testing.T) (context.Context, gate.Policy, gate.Evi
 	return ctx, mustPolicy(t, v.requirements(t, words)), v.evidence(t, object, words)
 }
 
-// judge makes the report of a variant.
+// judge makes the report of a variant, once.
 func (v *variant) judge(t *testing.T) gate.Report {
 	t.Helper()
-	ctx, policy, evidence := v.question(t)
-	return gate.Decide(ctx, policy, evidence, judgedAt)
+	v.once.Do(func() {
+		ctx, policy, evidence := v.question(t)
+		v.report = gate.Decide(ctx, policy, evidence, judgedAt)
+	})
+	return v.report
 }
 
 // found gives the findings of a code.
