@@ -80,9 +80,10 @@ func (f *facts) explainAccepted(verify *sourcev1.OCIRepositoryVerification, s Si
 	return findings
 }
 
-// explainRefused looks for a series, or a moment before the signatures came,
-// that explains False. Trouble with a service, a Secret or an unknown text says
-// nothing about signatures.
+// explainRefused looks for a series that refuses for the reason that the
+// condition gives. That nothing was found, or no key matched, is explained by a
+// signature or key that came later; trouble with a service, a Secret or an
+// unknown text says nothing about signatures.
 func (f *facts) explainRefused(verify *sourcev1.OCIRepositoryVerification, s Signatures) []Finding {
 	c := f.source.anyWith(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
 	class := classify(c.Message)
@@ -95,7 +96,7 @@ func (f *facts) explainRefused(verify *sourcev1.OCIRepositoryVerification, s Sig
 		return nil
 	}
 	for _, v := range couldBe(f.source) {
-		if now := v.emulate(verify, s.Found); !now.accepts || now.unsure {
+		if now := v.emulate(verify, s.Found); now.unsure || !now.accepts && now.class == class {
 			return pass(ControllerDisagrees, "what the registry holds explains the controller's refusal")
 		}
 	}
