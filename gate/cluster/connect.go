@@ -74,6 +74,7 @@ var defaultPace = pace{
 // caller's. The error is an *Error with the code bad-input that names the
 // option, what was expected, what was found and what to do.
 func Connect(o Options) (*Client, error) {
+	quiet()
 	if err := o.check(); err != nil {
 		return nil, err
 	}
