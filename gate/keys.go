@@ -40,6 +40,9 @@ func ParseKeys(data []byte) (*Keys, error) {
 	if strings.TrimSpace(keys.Secret) == "" {
 		return nil, errors.New("field secret: expected the name of the Secret that spec.verify must use, found nothing")
 	}
+	if strings.TrimSpace(keys.Secret) != keys.Secret {
+		return nil, fmt.Errorf("field secret: expected no space around the name, found %q", keys.Secret)
+	}
 	for i, text := range keys.PEM {
 		if err := checkPublicKey(text); err != nil {
 			return nil, fmt.Errorf("field keys, entry %d: %w", i+1, err)
@@ -58,6 +61,9 @@ func checkPublicKey(text string) error {
 		return fmt.Errorf("expected a PEM block of type PUBLIC KEY, found %q", block.Type)
 	case len(bytes.TrimSpace(rest)) > 0:
 		return errors.New("expected one PEM block, found more behind it; list each key as an entry of its own")
+	case strings.Count(text, "-----BEGIN") > 1 || !strings.HasPrefix(strings.TrimSpace(text), "-----BEGIN"):
+		// The decoder skips whatever comes before a block that it can read.
+		return errors.New("expected one PEM block, found more before it")
 	}
 	if _, err := x509.ParsePKIXPublicKey(block.Bytes); err != nil {
 		return fmt.Errorf("expected a public key in PKIX form: %w", err)
