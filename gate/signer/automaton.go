@@ -73,8 +73,23 @@ type field struct {
 	programs []*program
 	index    map[pattern]int
 	states   []state
+	held     int      // bytes, about, that the field has taken so far; it keeps them
 	mark     []uint32 // scratch: instructions seen in this closure
 	round    uint32
+}
+
+// hold counts memory that the field keeps until the end of the proof.
+func (f *field) hold(bytes int, b *budget) {
+	f.held += bytes
+	b.hold(bytes)
+}
+
+// seal ends the adding of patterns.
+func (f *field) seal(b *budget) {
+	f.hold(f.insts()*80, b)
+	before := b.bytes
+	f.alphabet.seal(b)
+	f.held += b.bytes - before
 }
 
 func newField() *field {
@@ -272,7 +287,7 @@ func (f *field) sinkOf(program int, b *budget) int {
 }
 
 func (f *field) newState(s state, b *budget) int {
-	b.bytes += 150
+	f.hold(150, b)
 	f.programs[s.program].states++
 	f.states = append(f.states, s)
 	return len(f.states) - 1
@@ -286,7 +301,7 @@ func (f *field) expand(id int, b *budget) *state {
 	}
 	g := f.programs[s.program]
 	s.reach = newBitset(len(f.alphabet.classes))
-	b.bytes += 8 * len(s.reach)
+	f.hold(8*len(s.reach)+32, b)
 	if !g.ahead[s.key.pc] {
 		s.exits = []exits{f.closure(g, s.key, other, b)}
 		f.addReach(s, s.exits[0], f.alphabet.all, b)
@@ -348,7 +363,7 @@ func (f *field) closure(g *program, from stateKey, ahead side, b *budget) exits 
 			todo = append(todo, g.successors(pc)...)
 		}
 	}
-	b.bytes += 16*len(e.moves) + 32
+	f.hold(16*len(e.moves)+32, b)
 	return e
 }
 

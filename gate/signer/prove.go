@@ -233,7 +233,7 @@ func (p *proof) compileForms() bool {
 
 // ask gives the question its share of the bound and notes what it left open.
 func (p *proof) ask(name string, answer func(*budget) error) {
-	b := newBudget(p.ctx, p.limit)
+	b := p.budget()
 	err := answer(b)
 	p.answer.States += b.states
 	if b.err != nil {
@@ -242,6 +242,13 @@ func (p *proof) ask(name string, answer func(*budget) error) {
 	if err != nil {
 		p.undecided(name, err)
 	}
+}
+
+// budget is the share of one question; the memory that is kept counts for all.
+func (p *proof) budget() *budget {
+	b := newBudget(p.ctx, p.limit)
+	b.hold(p.plane.held())
+	return b
 }
 
 func (p *proof) undecided(name string, err error) {
@@ -342,7 +349,7 @@ func (p *proof) example() *Identity {
 	if p.question.Everything {
 		return nil
 	}
-	b := newBudget(p.ctx, p.limit)
+	b := p.budget()
 	var best *witness
 	shorter := anyLength
 	for _, g := range p.groups {

@@ -302,7 +302,7 @@ func (s *search) enter(n node, yield func(found) bool) bool {
 	}
 	n.tuples = fresh
 	s.nodes = append(s.nodes, n)
-	s.budget.bytes += 80
+	s.budget.hold(100)
 	for _, t := range fresh {
 		if s.inAll(t) {
 			return yield(found{s.text(len(s.nodes) - 1), s.matched(n.set)})
@@ -345,7 +345,7 @@ func (s *search) reach(t tuple, r reach) bool {
 	}
 	if len(more) > 0 || s.more[t] != nil {
 		s.more[t] = more
-		s.budget.bytes += 16
+		s.budget.hold(16)
 	}
 	return true
 }
@@ -401,7 +401,7 @@ func (s *search) step(set, class int) int {
 	}
 	next := s.intern(s.dropSunk(states))
 	s.after[setClass{set, class}] = next
-	s.budget.bytes += 40
+	s.budget.hold(40)
 	return next
 }
 
