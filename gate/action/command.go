@@ -37,7 +37,9 @@ type Command struct {
 // Run does what the arguments or the inputs ask for and gives the exit status.
 // It ends soon after ctx is done, and still writes every output.
 func (c Command) Run(ctx context.Context) int {
-	if len(c.Args) > 0 {
+	// Where the inputs come from the runner, `with: args: version` must not
+	// pass for a verdict; readValues refuses it.
+	if len(c.Args) > 0 && !inputsFromEnvironment(c.Environ) {
 		switch c.Args[0] {
 		case "help", "-h", "-help", "--help":
 			return c.help()

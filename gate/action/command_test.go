@@ -241,8 +241,19 @@ func TestEveryExitPathWritesEveryOutput(t *testing.T) {
 	})
 	t.Run("arguments beside inputs", func(t *testing.T) {
 		t.Parallel()
-		r := step{inputs: recorded(nil), args: []string{"--signature", "skip"}}.run(context.Background(), t)
-		r.check(t, gate.Undecided, gate.BadInput, 2)
+		for _, args := range [][]string{{"--signature", "skip"}, {"version"}, {"--version"}, {"help"}, {"-h"}} {
+			r := step{inputs: recorded(nil), args: args}.run(context.Background(), t)
+			r.check(t, gate.Undecided, gate.BadInput, 2)
+		}
+	})
+	t.Run("version and help without inputs", func(t *testing.T) {
+		t.Parallel()
+		for _, arg := range []string{"version", "help"} {
+			r := step{args: []string{arg}, outside: true}.run(context.Background(), t)
+			if r.status != 0 || !strings.Contains(r.stdout, "flux-verify-gate") {
+				t.Errorf("%s: exit status %d, want 0, and the name of the program in %q", arg, r.status, r.stdout)
+			}
+		}
 	})
 	t.Run("cancelled", func(t *testing.T) {
 		t.Parallel()
