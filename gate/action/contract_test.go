@@ -120,3 +120,34 @@ func TestOutputTableIsWhatIsWritten(t *testing.T) {
 		t.Errorf("the tests of the exit paths ask for %s, declared %s", got, want)
 	}
 }
+
+func TestDependenciesAreJustified(t *testing.T) {
+	t.Parallel()
+	module, err := os.ReadFile(root + "go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := os.ReadFile(root + "docs/dependencies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct := map[string]bool{}
+	for line := range strings.Lines(string(module)) {
+		fields := strings.Fields(line)
+		if strings.HasPrefix(line, "\t") && len(fields) == 2 {
+			direct[fields[0]] = true
+			if !strings.Contains(string(document), "| `"+fields[0]+"` |") {
+				t.Errorf("docs/dependencies.md does not say why %s is here", fields[0])
+			}
+		}
+	}
+	if len(direct) == 0 {
+		t.Fatal("no direct dependency found in go.mod")
+	}
+	for line := range strings.Lines(string(document)) {
+		name, ok := strings.CutPrefix(line, "| `")
+		if name, _, _ = strings.Cut(name, "`"); ok && !direct[name] {
+			t.Errorf("docs/dependencies.md justifies %s, which go.mod does not require", name)
+		}
+	}
+}
