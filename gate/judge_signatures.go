@@ -215,8 +215,12 @@ func (j judgement) noSigner() []Finding {
 			}
 		}
 	}
-	var others []Signature
+	var others, attestedByOthers []Signature
 	for _, s := range j.s.Found {
+		if s.Verified && s.Key == "" && !j.want.kindCounts(s) && s.Kind == KindAttestation {
+			attestedByOthers = append(attestedByOthers, s)
+			continue
+		}
 		if s.Verified && s.Key == "" && !slices.ContainsFunc(j.want.Required, func(r signer.Signer) bool { return r.Matches(s.Identity) }) {
 			others = append(others, s)
 		}
@@ -276,7 +280,11 @@ func (j judgement) noSigner() []Finding {
 			Wait:   WaitMinute,
 		}}
 	}
-	return []Finding{j.nothing("a signature by " + tellSigners(missing))}
+	f := j.nothing("a signature by " + tellSigners(missing))
+	if len(attestedByOthers) > 0 {
+		f.Found = "attestations by others, which are no signatures: " + tellIdentities(attestedByOthers)
+	}
+	return []Finding{f}
 }
 
 // noKey says what is there instead of a signature by a required key.

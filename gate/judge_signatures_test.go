@@ -96,6 +96,8 @@ func TestJudgeSignatures(t *testing.T) {
 		{name: "others', invalid, beside", want: one, found: []gate.Signature{signedBy(auditSubject, refusedAt(gate.StepLog)), signedBy(cdSubject)}, counts: []bool{false, true}},
 		{name: "garbage", want: one, found: []gate.Signature{{Layout: gate.LayoutBundle, Step: gate.StepParse, Why: "w"}}, codes: []gate.Code{gate.Unsigned}, wait: gate.WaitMinute},
 		{name: "an attestation", want: one, found: []gate.Signature{signedBy(cdSubject, attesting)}, codes: []gate.Code{gate.NotASignature}},
+		{name: "an attestation by others", want: one, found: []gate.Signature{signedBy(auditSubject, attesting)}, codes: []gate.Code{gate.Unsigned}, wait: gate.WaitMinute},
+		{name: "an attestation by others that would count", want: gate.Requirements{Required: []signer.Signer{cdSigner}, Attestations: []string{provenance}}, found: []gate.Signature{signedBy(auditSubject, attesting)}, codes: []gate.Code{gate.SignedByOthers}},
 		{name: "an attestation that counts", want: gate.Requirements{Required: []signer.Signer{cdSigner}, Attestations: []string{provenance}}, found: []gate.Signature{signedBy(cdSubject, attesting)}, counts: []bool{true}},
 		{name: "another attestation than counts", want: gate.Requirements{Required: []signer.Signer{cdSigner}, Attestations: []string{"https://spdx.dev/Document"}}, found: []gate.Signature{signedBy(cdSubject, attesting)}, codes: []gate.Code{gate.NotASignature}},
 		{name: "an attestation beside", want: one, found: []gate.Signature{signedBy(cdSubject, attesting), signedBy(cdSubject)}, counts: []bool{false, true}},

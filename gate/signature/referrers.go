@@ -2,6 +2,8 @@ package signature
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -132,8 +134,21 @@ func (r *registry) referrersByTag(ctx context.Context, digest string) (referrerL
 			return err
 		}
 		defer resp.Body.Close()
-		list, err = readIndex(resp.Body)
-		return err
+		sum := sha256.New()
+		body := io.TeeReader(io.LimitReader(resp.Body, maxIndex+1), sum)
+		if list, err = readIndex(body); err != nil || list.truncated != nil {
+			return err
+		}
+		// A tag says nothing of the content, but the registry may.
+		if want := resp.Header.Get("Docker-Content-Digest"); wellFormedDigest.MatchString(want) {
+			if _, err := io.Copy(io.Discard, body); err != nil {
+				return err
+			}
+			if found := "sha256:" + hex.EncodeToString(sum.Sum(nil)); found != want {
+				return &contentError{fmt.Sprintf("expected an index with the digest %s, found %s", want, found)}
+			}
+		}
+		return nil
 	})
 	if errors.Is(err, errAbsent) {
 		return referrerList{}, nil

@@ -174,6 +174,9 @@ func (s *steps) attribute(k keyless, parsed *entity, content verify.Verification
 		return err
 	}
 	s.step = gate.StepLog
+	if parsed.payload != nil && len(parsed.GetVerificationMaterial().GetTlogEntries()) == 0 {
+		s.found.Hint = "the controller looks such a signature up in the log itself; the gate wants the entry beside the signature, as cosign writes it"
+	}
 	logged, err := k.log(parsed, content)
 	if err != nil {
 		return err
