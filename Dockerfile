@@ -1,11 +1,10 @@
-# The image of the action. Build and try it as docs/container.md says.
+# The image of the action. Build and try it as docs/container.md says;
+# test/container holds it to what a runner needs.
 #
 # It runs as root, on purpose: the runner creates the files for outputs and
 # summary, and often the kubeconfig, with the permissions of its own user, and
 # no other user could write or read them.
 FROM golang:1.26.8-bookworm AS build
-# busybox gives the final stage sh, env and tail, which runners in Kubernetes
-# mode (ARC) need to start a step in any container.
 RUN apt-get update && apt-get install -y --no-install-recommends busybox-static ca-certificates
 WORKDIR /src
 COPY go.mod go.sum ./
@@ -13,13 +12,20 @@ RUN go mod download
 COPY main.go ./
 COPY gate ./gate
 ARG VERSION=dev
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/flux-verify-gate . \
- && mkdir -p /out/bin && cp /bin/busybox /out/bin/busybox \
- && for tool in sh env tail; do ln -s busybox "/out/bin/$tool"; done
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/flux-verify-gate .
+# The rest of the final root. /tmp is for the TUF client's private folder. The
+# tools are for runners in Kubernetes mode (ARC), which start a step in any
+# container with sh, env and tail, and since runner-container-hooks 0.8 copy the
+# workspace into it with the others.
+RUN mkdir -p /out/bin /out/etc/ssl/certs \
+ && mkdir -m 1777 /out/tmp \
+ && cp /etc/ssl/certs/ca-certificates.crt /out/etc/ssl/certs/ \
+ && cp /bin/busybox /out/bin/busybox \
+ && for tool in sh env tail tar find stat chmod mv rm; do ln -s busybox "/out/bin/$tool" || exit 1; done
 
 FROM scratch
-COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
-COPY --from=build /out/bin /bin
-COPY --from=build /out/flux-verify-gate /flux-verify-gate
+# One copy of the whole root, because a folder keeps its mode (/tmp's 1777) only
+# inside of what is copied.
+COPY --from=build /out/ /
 ENV PATH=/bin
 ENTRYPOINT ["/flux-verify-gate"]

@@ -1,4 +1,5 @@
 # make test   everything that has to be green: the one command of the README
+# make container-smoke   builds the image and runs it as the runner does
 # make lint   formatting, vet, staticcheck, actionlint
 # make build  the binary, as the image has it
 
@@ -12,6 +13,13 @@ all: lint test
 .PHONY: test
 test:
 	$(GO) test -race ./...
+	$(MAKE) container-smoke
+
+# It needs root and buildah, which it installs by apt-get; test/container/run
+# says what happens where they cannot be had.
+.PHONY: container-smoke
+container-smoke:
+	test/container/run
 
 .PHONY: lint
 lint: tools

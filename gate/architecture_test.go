@@ -96,9 +96,10 @@ func checkRoom(t *testing.T, p goPackage) {
 	}
 }
 
-// testOnly says whether a package of the module is for tests alone: its last
-// element ends in "test", as net/http/httptest's does, or begins with it.
+// testOnly says whether a package of the module is for tests alone: it lies
+// below test, or its last element ends in "test", as net/http/httptest's does, or
+// begins with it.
 func testOnly(importPath string) bool {
 	name := path.Base(importPath)
-	return strings.HasPrefix(importPath, "flux-verify-gate/") && (strings.HasSuffix(name, "test") || strings.HasPrefix(name, "test"))
+	return strings.HasPrefix(importPath, "flux-verify-gate/test/") || strings.HasPrefix(importPath, "flux-verify-gate/") && (strings.HasSuffix(name, "test") || strings.HasPrefix(name, "test"))
 }

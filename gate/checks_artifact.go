@@ -45,19 +45,31 @@ func checkSkipped(f *facts) []Finding {
 // checkRoots: two verifications under different trusted roots are not about the
 // same thing, whatever either of them says.
 func checkRoots(f *facts) []Finding {
-	if f.want.Signature == SignatureSkip || !f.matchesIdentities() || f.want.CustomRoot {
+	if f.want.Signature == SignatureSkip || !f.matchesIdentities() || f.sameRoot() {
 		return nil
 	}
-	root := f.source.Object.Spec.Verify.TrustedRootSecretRef
-	if root == nil {
-		return nil
-	}
-	return one(Finding{
+	finding := Finding{
 		Code: TrustedRootDiffers, Outcome: Unknown, Wait: WaitQuiet,
-		Title:    "the policy trusts a private Sigstore, and the gate the public-good one",
-		Expected: "the trusted_root.json of Secret " + orNothing(root.Name) + " as trusted-root", Found: "trusted-root: tuf",
-		Remedy: "give the same trusted root to the gate: trusted-root: path/to/trusted_root.json",
-	})
+		Title:    "the policy trusts the public-good Sigstore, and the gate a private one",
+		Expected: "trusted-root: tuf, or a file of public-good authorities", Found: "a private trusted root",
+		Remedy: "leave trusted-root out, or give the policy its trustedRootSecretRef",
+	}
+	if root := f.source.Object.Spec.Verify.TrustedRootSecretRef; root != nil {
+		finding.Title = "the policy trusts a private Sigstore, and the gate the public-good one"
+		finding.Expected = "the trusted_root.json of Secret " + orNothing(root.Name) + " as trusted-root"
+		finding.Found = "trusted-root: tuf"
+		finding.Remedy = "give the same trusted root to the gate: trusted-root: path/to/trusted_root.json"
+	}
+	return one(finding)
+}
+
+// sameRoot says whether the gate verifies under the trusted root of the policy,
+// as far as can be known without reading the policy's Secret.
+func (f *facts) sameRoot() bool {
+	if f.source.Object.Spec.Verify.TrustedRootSecretRef != nil {
+		return f.want.CustomRoot
+	}
+	return !f.evidence.PrivateRoot
 }
 
 // checkSignatures asks what the registry showed of the digest that is being

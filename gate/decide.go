@@ -186,7 +186,7 @@ func (f *facts) mandatory() []Code {
 	if f.want.Signature == SignatureSkip {
 		return append(codes, SignatureSkipped)
 	}
-	return append(codes, Unsigned, SignedByOthers, SignatureInvalid, SelfTest)
+	return append(codes, Unsigned, SignedByOthers, SignatureInvalid, ControllerDisagrees, SelfTest)
 }
 
 func (f *facts) sourceSummary() SourceSummary {

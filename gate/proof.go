@@ -48,7 +48,11 @@ func (f *facts) prove() *proof {
 // suggested is the one entry that accepts the required and allowed signers and
 // nobody else; nil where one entry cannot.
 func (f *facts) suggested() *signer.Entry {
-	entry, err := signer.Suggest(f.ctx, f.want.Required, f.want.Allowed)
+	suggest := signer.Suggest
+	if f.everythingIssuable() {
+		suggest = signer.SuggestPrivate
+	}
+	entry, err := suggest(f.ctx, f.want.Required, f.want.Allowed)
 	if err != nil {
 		return nil
 	}

@@ -37,10 +37,14 @@ type Command struct {
 // Run does what the arguments or the inputs ask for and gives the exit status.
 // It ends soon after ctx is done, and still writes every output.
 func (c Command) Run(ctx context.Context) int {
-	if len(c.Args) > 0 {
+	// Where the inputs come from the runner, `with: args: version` must not
+	// pass for a verdict; readValues refuses it.
+	if len(c.Args) > 0 && !inputsFromEnvironment(c.Environ) {
 		switch c.Args[0] {
 		case "help", "-h", "-help", "--help":
 			return c.help()
+		case "suggest":
+			return c.suggest(ctx, c.Args[1:])
 		case "version", "-version", "--version":
 			fmt.Fprintln(c.Stdout, "flux-verify-gate "+c.Version)
 			return statusVerified
@@ -52,6 +56,11 @@ func (c Command) Run(ctx context.Context) int {
 // gate judges one source and says what it found. Whatever happens while it
 // judges, it says something: a panic is a fault of the gate, and undecided.
 func (c Command) gate(ctx context.Context) int {
+	// What a run that is killed leaves behind; the runner takes the last value.
+	if err := c.inActions(report.AppendOutputs(c.getenv, report.NothingKnown())); err != nil {
+		fmt.Fprintln(c.Stderr, report.Line(report.Failed, "the outputs cannot be written: "+err.Error()))
+		return statusUndecided
+	}
 	v, err := readValues(Inputs(), c.Environ, c.Args)
 	if err != nil {
 		return c.tell(v, gate.CouldNotLook(gate.Evidence{Failures: failuresOf(err)}, c.Now()))

@@ -52,7 +52,7 @@ func (c Command) judgeLive(ctx context.Context, v values, policy gate.Policy, e 
 	e.Timeout = v.duration(inTimeout)
 	l := &live{Command: c, values: v, policy: policy, client: client, started: c.Now(), evidence: e}
 	l.deadline = l.started.Add(e.Timeout)
-	l.registry, l.evidence.PrivateRoot, err = c.registryOf(ctx, v, policy)
+	l.registry, l.evidence.PrivateRoot, err = c.registryOf(v, policy)
 	if err != nil {
 		l.evidence.Failures = failuresOf(err)
 		return gate.CouldNotLook(l.evidence, c.Now())
@@ -312,7 +312,8 @@ func (l *live) say(symbol report.Symbol, text string) {
 	fmt.Fprintln(l.Stdout, report.Line(symbol, text))
 }
 
-// showRole prints the Role that would allow what was denied.
+// showRole prints the Role that would allow what was denied, without the prefix
+// of other lines, so that it can be copied.
 func (l *live) showRole(e *cluster.Error) {
 	if e.Role == "" {
 		return

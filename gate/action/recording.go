@@ -19,7 +19,7 @@ func (c Command) judgeRecording(ctx context.Context, v values, policy gate.Polic
 		return gate.CouldNotLook(e, c.Now())
 	}
 	e.Source = &source
-	asked, private, err := c.registryOf(ctx, v, policy)
+	asked, private, err := c.registryOf(v, policy)
 	if err != nil {
 		e.Failures = failuresOf(err)
 		return gate.CouldNotLook(e, c.Now())

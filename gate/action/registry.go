@@ -19,7 +19,7 @@ type registry struct {
 
 // registryOf prepares the look, and says whether the gate's own trusted root is
 // a private one. With signature: skip there is no registry to ask.
-func (c Command) registryOf(ctx context.Context, v values, policy gate.Policy) (*registry, bool, error) {
+func (c Command) registryOf(v values, policy gate.Policy) (*registry, bool, error) {
 	checker := &signature.Checker{
 		Want: policy.Requirements(),
 		Credentials: signature.Credentials{

@@ -26,15 +26,19 @@ func (c Command) tell(v values, r gate.Report) int {
 	faults = append(faults, c.inActions(report.AppendOutputs(c.getenv, report.Outputs(r, path))))
 	faults = append(faults, c.inActions(report.AppendSummary(c.getenv, report.Summary(r, style))))
 	faults = append(faults, report.WriteLog(c.Stdout, r, style))
+	status := exitStatus(r)
 	if c.getenv("GITHUB_ACTIONS") == "true" {
-		faults = append(faults, report.Annotate(c.Stdout, r, style))
+		for _, command := range report.Annotations([]gate.Report{r}, status != statusVerified, style) {
+			_, err := fmt.Fprintln(c.Stdout, command)
+			faults = append(faults, err)
+		}
 	}
 	if err := errors.Join(faults...); err != nil {
 		// What a later step reads is not what was found: no verdict counts.
 		fmt.Fprintln(c.Stderr, report.Line(report.Failed, "the verdict could not be written: "+err.Error()))
 		return statusUndecided
 	}
-	return exitStatus(r)
+	return status
 }
 
 // inActions forgives a missing file where there is no runner to name one.

@@ -88,6 +88,19 @@ func environmentValues(table []Input, environ []string) (values, bool, error) {
 	return given, true, errors.Join(faults...)
 }
 
+// inputsFromEnvironment says that a declared input is in the environment, so
+// that nothing is read from the command line.
+func inputsFromEnvironment(environ []string) bool {
+	for _, in := range Inputs() {
+		for _, variable := range environ {
+			if strings.HasPrefix(variable, envName(in.Name)+"=") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // flagValues reads the same inputs from flags of the same name.
 func flagValues(table []Input, args []string) (values, error) {
 	given := values{}

@@ -223,9 +223,11 @@ func describe(value any) string {
 // maxQuoted bounds, in bytes, how much of a foreign text an error quotes.
 const maxQuoted = 200
 
-func clip(text string) string {
-	if len(text) <= maxQuoted {
+func clip(text string) string { return clipTo(text, maxQuoted) }
+
+func clipTo(text string, most int) string {
+	if len(text) <= most {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxQuoted], "") + "…"
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }

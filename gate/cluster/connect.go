@@ -4,10 +4,12 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/rest"
 )
 
@@ -32,6 +34,8 @@ type Client struct {
 	mu sync.Mutex
 	// version is the version of the API that answered; empty before.
 	version string
+	// newest is the resourceVersion of the last read of each object.
+	newest map[string]string
 }
 
 // pace is how long the client waits for what.
@@ -58,7 +62,7 @@ var defaultPace = pace{
 	slack:        15 * time.Second,
 	poll:         15 * time.Second,
 	backoffFirst: 250 * time.Millisecond,
-	backoffMost:  10 * time.Second,
+	backoffMost:  5 * time.Second,
 	denied:       time.Minute,
 	steady:       5 * time.Second,
 }
@@ -70,6 +74,7 @@ var defaultPace = pace{
 // caller's. The error is an *Error with the code bad-input that names the
 // option, what was expected, what was found and what to do.
 func Connect(o Options) (*Client, error) {
+	quiet()
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -156,20 +161,45 @@ func (c *Client) Counts() Counts {
 	}
 }
 
-// apiVersions gives the versions to try, the one that has answered first.
+// apiVersions gives the versions to try: the one that has answered, then the
+// others.
 func (c *Client) apiVersions() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.version != "" {
-		return []string{c.version}
+	order := slices.Clone(versions)
+	if i := slices.Index(order, c.version); i > 0 {
+		order[0], order[i] = order[i], order[0]
 	}
-	return versions
+	return order
 }
 
 func (c *Client) settleVersion(version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.version = version
+}
+
+// noteRead remembers what a read has seen. A read is the API server's newest
+// word, even where it is lower than one before (a cluster restored from a
+// backup).
+func (c *Client) noteRead(namespace, name, resourceVersion string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.newest == nil {
+		c.newest = map[string]string{}
+	}
+	c.newest[namespace+"/"+name] = resourceVersion
+}
+
+// isOlder says that an event of a watch is older than the last read, so that it
+// would take its receiver back in time. Resource versions of one resource
+// compare as numbers (apimachinery pkg/util/resourceversion); where they do
+// not, no event is called old.
+func (c *Client) isOlder(namespace, name, resourceVersion string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	order, err := resourceversion.CompareResourceVersion(resourceVersion, c.newest[namespace+"/"+name])
+	return err == nil && order < 0
 }
 
 // asError is errors.As for the errors of this package.

@@ -164,6 +164,8 @@ func TestConnectExplains(t *testing.T) {
 		{"server with a password", replaced("https://prod", "https://a:b@prod")},
 		{"server no address", Options{KubeconfigData: good, Server: "https://"}},
 		{"insecure", replaced(`"certificate-authority-data":"`+ca+`"`, `"insecure-skip-tls-verify":true`)},
+		{"proxy of another scheme", replaced(`"server":`, `"proxy-url":"ftp://a:hidden@p","server":`)},
+		{"proxy no address", replaced(`"server":`, `"proxy-url":"http://a:hidden@p:x","server":`)},
 		{"authority no PEM", Options{KubeconfigData: good, CertificateAuthorityData: "aGVsbG8="}},
 		{"authority in the kubeconfig no PEM", replaced(ca, "aGVsbG8=")},
 		{"authority file missing", Options{Kubeconfig: missingCA}},

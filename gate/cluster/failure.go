@@ -57,9 +57,10 @@ func (c *Client) networkFailure(ctx context.Context, err error) *Error {
 	case errors.As(err, &op) && op.Op == "proxyconnect":
 		return c.unreachable("the proxy before the API server does not answer", "a working proxy in HTTPS_PROXY or the kubeconfig's proxy-url", err,
 			true, "check the proxy, or name the server in NO_PROXY")
-	case isLoopback(c.base.Hostname()) && (errors.As(err, &op) && op.Op == "dial"):
+	case !answered && isLoopback(c.base.Hostname()) && errors.As(err, &op) && op.Op == "dial":
+		// Final at once: no waiting brings the runner's loopback in here.
 		return c.unreachable("nothing answers on the loopback address of the API server", "an API server at "+c.Server, err,
-			answered, loopbackRemedy)
+			false, loopbackRemedy)
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH),
 		errors.As(err, &op) && op.Op == "dial":
 		return c.notConnected("the API server cannot be reached", err)
@@ -266,7 +267,7 @@ func (a answer) describe() string {
 	text := strconv.Itoa(a.code) + " " + http.StatusText(a.code)
 	if status, ok := a.status(); ok {
 		if status.Message != "" {
-			text += ": " + clip(status.Message)
+			text += ": " + clipTo(status.Message, maxMessage)
 		}
 		return text
 	}
@@ -280,6 +281,10 @@ func (a answer) describe() string {
 	}
 	return text
 }
+
+// maxMessage bounds, in bytes, how much of an API server's message is quoted: a
+// denial with long names fits.
+const maxMessage = 800
 
 // The authorizer's message begins: <resource> "<name>" is forbidden: User
 // "<user>" cannot … (apiserver pkg/endpoints/handlers/responsewriters/errors.go,

@@ -175,7 +175,24 @@ func (o Options) prepareCluster(use chosen, m material) error {
 			"a server that proves who it is", "insecure-skip-tls-verify: true",
 			"whoever stands in between could answer \"verified\", so this is refused: set `certificate-authority-data` (and `tls-server-name` if the name differs)", nil)
 	}
+	if err := checkProxy(cluster.ProxyURL, m.origin); err != nil {
+		return err
+	}
 	return o.resolveFile(&cluster.CertificateAuthority, "certificate-authority", m)
+}
+
+// checkProxy refuses a proxy that client-go would refuse, without quoting it:
+// client-go's own error shows the password in it.
+func checkProxy(proxy, origin string) error {
+	if proxy == "" {
+		return nil
+	}
+	parsed, err := url.Parse(proxy)
+	if err == nil && parsed.Host != "" && slices.Contains([]string{"http", "https", "socks5"}, parsed.Scheme) {
+		return nil
+	}
+	return badInput("the proxy-url in the kubeconfig of "+origin+" cannot be used", "http, https or socks5, and a host",
+		"another text", "correct proxy-url, or leave it out and set HTTPS_PROXY", nil)
 }
 
 // serverURL checks the address of the API server. An address without a scheme

@@ -58,6 +58,7 @@ func (c *Client) Read(ctx context.Context, namespace, name string) (Observation,
 			}
 			c.answered.Store(true)
 			c.settleVersion(version)
+			c.noteRead(namespace, name, source.Object.ResourceVersion)
 			return Observation{Source: source}, nil
 		case a.code == http.StatusNotFound && objectMissing(a, name):
 			c.answered.Store(true)
@@ -69,8 +70,6 @@ func (c *Client) Read(ctx context.Context, namespace, name string) (Observation,
 			return Observation{}, c.answerFailure(r, a)
 		}
 	}
-	// The version that has answered before is gone, or none ever was there.
-	c.settleVersion("")
 	return Observation{}, c.whatIsMissing(ctx, request{verb: "get", namespace: namespace, name: name}, last)
 }
 

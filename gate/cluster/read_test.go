@@ -67,6 +67,24 @@ func TestReadFallsBackToTheOlderVersionOnce(t *testing.T) {
 	}
 }
 
+// The version can change while the gate waits, when Flux is upgraded.
+func TestReadFollowsTheVersion(t *testing.T) {
+	t.Parallel()
+	server := newAPIServer(t)
+	server.change("ADDED", nil)
+	client := server.client()
+	for _, version := range []string{"v1", "v1beta2", "v1beta2", "v1"} {
+		server.do(func() { server.served = map[string]bool{version: true} })
+		seen, err := client.Read(t.Context(), "flux-system", "app")
+		if err != nil || seen.Source.Object.APIVersion != group+"/"+version {
+			t.Fatalf("%s: got %+v, %v", version, seen.Source.Object.TypeMeta, err)
+		}
+	}
+	if got, want := client.Counts(), (Counts{Reads: 6}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
 func TestReadMissing(t *testing.T) {
 	t.Parallel()
 	for _, version := range versions {
@@ -218,6 +236,30 @@ func TestReadFailures(t *testing.T) {
 				t.Errorf("got an incomplete failure %+v", failure.Failure)
 			}
 		})
+	}
+}
+
+// The kubeconfig's client certificate reaches the server: one that demands it
+// lets the request through.
+func TestReadSendsTheClientCertificate(t *testing.T) {
+	t.Parallel()
+	var got string
+	strict := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r.TLS.PeerCertificates[0].Subject.CommonName
+		_, _ = w.Write([]byte(source("flux-system", "app")))
+	}))
+	strict.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	strict.StartTLS()
+	t.Cleanup(strict.Close)
+	certificate, key := selfSigned(t, time.Now().Add(time.Hour))
+	encode := base64.StdEncoding.EncodeToString
+	user := `{"client-certificate-data":"` + encode(certificate) + `","client-key-data":"` + encode(key) + `"}`
+	client, err := Connect(Options{KubeconfigData: kubeconfig(strict.URL, authority(strict), user)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Read(t.Context(), "flux-system", "app"); err != nil || got != "test" {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 
@@ -376,7 +418,7 @@ func TestReadTimeouts(t *testing.T) {
 	server.do(func() {
 		server.intercept = func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }
 	})
-	client.pace.request = 50 * time.Millisecond
+	client.pace.request = 500 * time.Millisecond
 	_, err = client.Read(t.Context(), "flux-system", "app")
 	if failure, ok := asError(err); !ok || failure.Failure.Code != gate.NoAnswer || !failure.Failure.Transient {
 		t.Errorf("no answer: got %v", err)

@@ -61,7 +61,6 @@ func (c *Client) RequestReconcile(ctx context.Context, namespace, name string) (
 			return "", Observation{}, c.answerFailure(r, a)
 		}
 	}
-	c.settleVersion("")
 	return "", Observation{}, c.whatIsMissing(ctx, r, last)
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"flux-verify-gate/gate"
@@ -137,6 +139,36 @@ func TestReadRecordingRefuses(t *testing.T) {
 	}
 }
 
+// lostIn names a value of raw that kept does not have. Empty values may go.
+func lostIn(raw, kept any) string {
+	switch value := raw.(type) {
+	case nil:
+		return ""
+	case map[string]any:
+		other, _ := kept.(map[string]any)
+		for key, entry := range value {
+			if lost := lostIn(entry, other[key]); lost != "" {
+				return key + "." + lost
+			}
+		}
+	case []any:
+		other, _ := kept.([]any)
+		if len(value) != len(other) {
+			return "an entry"
+		}
+		for i := range value {
+			if lost := lostIn(value[i], other[i]); lost != "" {
+				return lost
+			}
+		}
+	default:
+		if raw != kept && !(raw == "" && kept == nil) {
+			return describe(raw)
+		}
+	}
+	return ""
+}
+
 type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, os.ErrPermission }
@@ -171,6 +203,18 @@ func FuzzReadRecording(f *testing.F) {
 		}
 		if got.Object.Kind != kind {
 			t.Fatalf("accepted a %s", got.Object.Kind)
+		}
+		// Of a policy without unknown fields nothing may be lost.
+		if document, err := parseJSON([]byte(text)); err == nil && len(got.UnknownVerify) == 0 && isSource(document.(map[string]any)) {
+			raw, _, _ := unstructured.NestedFieldNoCopy(document.(map[string]any), "spec", "verify")
+			typed, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&got.Object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept, _, _ := unstructured.NestedFieldNoCopy(typed, "spec", "verify")
+			if lost := lostIn(raw, kept); lost != "" {
+				t.Fatalf("lost %s of %v, kept %v", lost, raw, kept)
+			}
 		}
 		// What was accepted must survive being written and read again.
 		out, err := json.Marshal(got.Object)

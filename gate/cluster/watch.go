@@ -38,7 +38,9 @@ type Event struct {
 // object, tells what has changed, and watches on, backing off while that fails.
 // Where reading is allowed and watching is denied it says so once and reads
 // every 15 s. An idle watch is one request and waits on its connection. After a
-// failure the next successful read is told even if it shows nothing new. The
+// failure the next successful read is told even if it shows nothing new. What
+// is older than the client's last Read of the object is left out, so that the
+// caller may read beside the watch and never goes back in time. The
 // channel is closed when ctx ends or after a final failure; until then the
 // caller must receive from it.
 func (c *Client) Watch(ctx context.Context, namespace, name string, from *Observation) <-chan Event {
@@ -274,6 +276,9 @@ func (w *watcher) follow(ctx context.Context, r request, response *http.Response
 			return failure
 		}
 		w.version = source.Object.ResourceVersion
+		if w.client.isOlder(w.namespace, w.name, w.version) {
+			continue
+		}
 		if event.Type == watch.Deleted {
 			w.tell(ctx, Observation{Missing: true})
 		} else {

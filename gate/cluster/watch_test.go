@@ -389,6 +389,51 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// A read beside the watch is newer than what the watch has still to tell.
+func TestWatchNeverGoesBackInTime(t *testing.T) {
+	t.Parallel()
+	server := newAPIServer(t)
+	server.change("ADDED", nil)
+	client := server.client()
+	first, err := client.Read(t.Context(), "flux-system", "app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.change("MODIFIED", interval("2m"))
+	server.change("DELETED", nil)
+	server.change("ADDED", nil)
+	server.change("MODIFIED", interval("3m"))
+	if _, err := client.Read(t.Context(), "flux-system", "app"); err != nil {
+		t.Fatal(err)
+	}
+	events := client.Watch(t.Context(), "flux-system", "app", &first)
+	if got := nextSeen(t, events); got.Missing || got.Source.Object.Spec.Interval.Minutes() != 3 {
+		t.Errorf("got %+v, want what the last read saw", got.Source.Object.Spec)
+	}
+}
+
+// After a restore from a backup the versions are lower, and still count.
+func TestReadIsTheNewestWord(t *testing.T) {
+	t.Parallel()
+	server := newAPIServer(t)
+	server.revision = 500
+	server.change("ADDED", nil)
+	client, events, _ := started(t, server)
+	server.do(func() { server.revision, server.history = 100, nil })
+	server.change("MODIFIED", interval("2m"))
+	if _, err := client.Read(t.Context(), "flux-system", "app"); err != nil {
+		t.Fatal(err)
+	}
+	server.CloseClientConnections()
+	if got := nextSeen(t, events); got.Source.Object.Spec.Interval.Minutes() != 2 {
+		t.Errorf("got %+v", got.Source.Object.Spec)
+	}
+	server.change("MODIFIED", interval("3m"))
+	if got := nextSeen(t, events); got.Source.Object.Spec.Interval.Minutes() != 3 {
+		t.Errorf("got %+v", got.Source.Object.Spec)
+	}
+}
+
 func TestWatchBoundsAnEvent(t *testing.T) {
 	t.Parallel()
 	reader := &eventReader{reader: strings.NewReader("abcdef"), left: 4}

@@ -8,6 +8,28 @@ import (
 	"flux-verify-gate/gate"
 )
 
+// labelLine is how many characters a line of a label has, so that five nodes
+// beside each other can still be read.
+const labelLine = 26
+
+// label encodes a text for a quoted Mermaid label of several lines.
+func label(s string, limit int) string {
+	var b strings.Builder
+	rest := []rune(EscapeTo(s, limit))
+	for len(rest) > labelLine {
+		at := labelLine
+		for i := labelLine; i > labelLine/2; i-- {
+			if strings.ContainsRune(" /@:", rest[i-1]) {
+				at = i
+				break
+			}
+		}
+		b.WriteString(mermaid(strings.TrimSuffix(string(rest[:at]), " "), limit) + "<br/>")
+		rest = rest[at:]
+	}
+	return b.String() + mermaid(string(rest), limit)
+}
+
 // mermaid encodes a text from outside for a quoted Mermaid label. Everything but
 // ASCII letters, digits, spaces, commas and dashes becomes #N;, Mermaid's form of
 // a character reference, so that no quote ends, no Markdown in the label acts and
@@ -62,11 +84,11 @@ type link struct {
 func chain(r gate.Report) [4]link {
 	links := [4]link{
 		{label: "accepts them"},
-		{label: "verified by the controller"},
+		{label: "verified"},
 		{label: "is"},
 		{label: "signed"},
 	}
-	rank := map[gate.Outcome]int{gate.Note: 1, gate.Pass: 2, gate.Unknown: 3, gate.Fail: 4}
+	rank := map[gate.Outcome]int{gate.Note: 1, gate.Pass: 2, gate.Unknown: 4, gate.Fail: 5}
 	worst := [4]int{}
 	for _, f := range r.Findings {
 		var i int
@@ -83,6 +105,9 @@ func chain(r gate.Report) [4]link {
 			continue
 		}
 		n := rank[f.Outcome]
+		if f.Code == gate.SignatureSkipped && f.Outcome == gate.Note {
+			n = 3 // whatever passed beside it, nobody looked for the signature
+		}
 		switch {
 		case n > worst[i]:
 			worst[i] = n
@@ -92,9 +117,9 @@ func chain(r gate.Report) [4]link {
 		}
 	}
 	for i, n := range worst {
-		links[i].state = [...]state{unseen, skipped, holds, unsure, breaks}[n]
+		links[i].state = [...]state{unseen, skipped, holds, skipped, unsure, breaks}[n]
 	}
-	if links[2].state == holds && r.Expected.Digest == gate.DigestAny {
+	if (links[2].state == holds || links[2].state == skipped) && r.Expected.Digest == gate.DigestAny {
 		links[2] = link{state: skipped, codes: []string{"any digest is accepted"}}
 	}
 	return links
@@ -160,11 +185,11 @@ func nodes(r gate.Report, links [4]link) [5]string {
 		if text == "" {
 			return title
 		}
-		label := title + "<br/>" + mermaid(short(text), 130)
+		text = title + "<br/>" + label(short(text), 130)
 		if more > 0 {
-			label += fmt.Sprintf("<br/>and %d more", more)
+			text += fmt.Sprintf("<br/>and %d more", more)
 		}
-		return label
+		return text
 	}
 	var n [5]string
 	switch required := r.Policy.Required; {
@@ -194,7 +219,7 @@ func nodes(r gate.Report, links [4]link) [5]string {
 	default:
 		n[1] = "Live policy"
 	}
-	n[2] = node("Revision being served", r.Source.Revision, 0)
+	n[2] = node("Serving", r.Source.Revision, 0)
 	n[3] = node("Expected digest", r.Expected.Digest, 0)
 	found := ""
 	for _, s := range r.Signers {
@@ -202,6 +227,6 @@ func nodes(r gate.Report, links [4]link) [5]string {
 			found = "by a required signer"
 		}
 	}
-	n[4] = node("Signature in the registry", found, 0)
+	n[4] = node("Signature", found, 0)
 	return n
 }

@@ -172,7 +172,7 @@ func timing(r gate.Report) string {
 		return ""
 	}
 	text := r.JudgedAt.UTC().Format("2006-01-02 15:04:05 UTC")
-	if r.Timings.Waited > 0 {
+	if r.Timings.Waited >= 0.5 {
 		text += fmt.Sprintf(", after waiting %.0f s", float64(r.Timings.Waited))
 	}
 	switch {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -199,4 +200,28 @@ func TestAppend(t *testing.T) {
 			t.Errorf("got %v, want that the file cannot be opened", err)
 		}
 	}
+}
+
+func FuzzFormatOutputs(f *testing.F) {
+	for i, s := range hostile {
+		f.Add("digest", s)
+		f.Add(s, hostile[(i+3)%len(hostile)])
+	}
+	f.Fuzz(func(t *testing.T, name, value string) {
+		text, err := report.FormatOutputs([]report.Output{{Name: "verdict", Value: "undecided"}, {Name: name, Value: value}, {Name: "verified", Value: "false"}})
+		if err != nil {
+			return
+		}
+		got, err := runnertest.Outputs(text)
+		if err != nil {
+			t.Fatalf("%v: %q", err, text)
+		}
+		want := map[string]string{"verdict": "undecided", name: value, "verified": "false"}
+		if name == "verified" {
+			want[name] = "false"
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
 }

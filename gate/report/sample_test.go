@@ -230,7 +230,7 @@ func broken() gate.Report {
 func huge() gate.Report {
 	r := many()
 	long := strings.Repeat("0123456789 ##[error]| `<b>\n", 100)
-	for i := range 120 {
+	for i := range 60 {
 		r.Findings = append(r.Findings, gate.Finding{
 			Code: gate.SignedByOthers, Outcome: gate.Fail, Title: fmt.Sprintf("number %d %s", i, long),
 			Expected: long, Found: long, Remedy: long,

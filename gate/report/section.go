@@ -68,12 +68,13 @@ var sections = map[gate.Code]section{
 	gate.ControllerDisagrees:    sectionStatus,
 	gate.WillRefuse:             sectionStatus,
 	gate.SignatureSkipped:       sectionSignature,
-	gate.SelfTest:               sectionSignature,
 	gate.RegistryDenied:         sectionSignature,
 	gate.RegistryUnreachable:    sectionSignature,
 	gate.TrustedRootUnavailable: sectionSignature,
 	gate.TrustedRootDiffers:     sectionSignature,
 
+	// The self-test is of the gate (its verifier, its proof), not of a link.
+	gate.SelfTest:     sectionNone,
 	gate.BadInput:     sectionNone,
 	gate.AccessDenied: sectionNone,
 	gate.APIMissing:   sectionNone,

@@ -3,7 +3,6 @@ package report
 import (
 	"net/url"
 	"regexp"
-	"strings"
 
 	"flux-verify-gate/gate"
 )
@@ -28,6 +27,8 @@ type Style struct {
 var (
 	actionRepository = regexp.MustCompile(`^[A-Za-z0-9-]+/[A-Za-z0-9._-]+$`)
 	actionRef        = regexp.MustCompile(`^[A-Za-z0-9._/-]+$`)
+	serverHost       = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$`)
+	docsForm         = regexp.MustCompile(`^[A-Za-z0-9./:_~%?=+@-]+$`)
 	codeForm         = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
 )
 
@@ -37,7 +38,7 @@ var (
 // them, or if they are not of the expected form, it returns DefaultDocsURL.
 func DocsURL(getenv func(string) string) string {
 	server, err := url.Parse(getenv("GITHUB_SERVER_URL"))
-	if err != nil || server.Scheme != "https" || !regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$`).MatchString(server.Host) {
+	if err != nil || server.Scheme != "https" || !serverHost.MatchString(server.Host) {
 		return DefaultDocsURL
 	}
 	repository, ref := getenv("GITHUB_ACTION_REPOSITORY"), getenv("GITHUB_ACTION_REF")
@@ -54,7 +55,7 @@ func (s Style) link(code gate.Code) string {
 		return ""
 	}
 	docs := s.DocsURL
-	if docs == "" || strings.ContainsAny(docs, "() \t\r\n<>\"") {
+	if !docsForm.MatchString(docs) {
 		docs = DefaultDocsURL
 	}
 	return docs + "#" + string(code)

@@ -108,7 +108,7 @@ func (p *page) headline(r gate.Report) {
 	case r.Verdict == gate.Verified:
 		p.printf("**%s: every check that was asked for passed.**\n\n", prose(object(r), shortLimit))
 	default:
-		p.printf("**%s**\n\n", prose(object(r), shortLimit))
+		p.printf("**%s.**\n\n", prose(object(r), shortLimit))
 	}
 	fact := func(label, text string) {
 		if text != "" {

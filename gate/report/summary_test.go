@@ -18,14 +18,15 @@ var (
 	docsLink  = regexp.MustCompile(`\[(<code>[a-z0-9-]*(<wbr>[a-z0-9-]*)*</code>)\]\(docs/checks\.md#[a-z0-9-]+\)`)
 )
 
-// shape is what Markdown makes a structure of in one line: how it begins, its
+// shape leaves out the tags at which a long text may be broken (<wbr>, and <br/>
+// in the diagram). It is what Markdown makes a structure of in one line: how it begins, its
 // cells, its tags and its other active characters.
 func shape(line string) string {
 	line = docsLink.ReplaceAllString(line, "$1")
 	begin := blockMark.FindString(line)
 	var tags []string
 	for _, t := range tag.FindAllString(line, -1) {
-		if t != "<wbr>" {
+		if t != "<wbr>" && t != "<br/>" {
 			tags = append(tags, t)
 		}
 	}
@@ -118,8 +119,6 @@ func TestSummaryKeepsItsShape(t *testing.T) {
 	t.Parallel()
 	for _, s := range hostile {
 		sameShape(t, hostileReport(s))
-		sameShape(t, hostileReport(s, "b", s))
-		sameShape(t, filledWith(s))
 	}
 	for _, r := range samples() {
 		sameShape(t, r)
@@ -200,11 +199,21 @@ func TestChain(t *testing.T) {
 		},
 		"all hold": {
 			join(passA, passB, passC, passD, passE), digestA,
-			[]string{`-->|"✔ accepts them"|`, `-->|"✔ verified by the controller"|`, `-->|"✔ is"|`, `-->|"✔ signed"|`},
+			[]string{`-->|"✔ accepts them"|`, `-->|"✔ verified"|`, `-->|"✔ is"|`, `-->|"✔ signed"|`},
 		},
 		"any digest": {
 			join(passA, passB, passC, passD), gate.DigestAny,
-			[]string{`-->|"✔ accepts them"|`, `-->|"✔ verified by the controller"|`, `-.->|"• any digest is accepted"|`, `-->|"✔ signed"|`},
+			[]string{`-->|"✔ accepts them"|`, `-->|"✔ verified"|`, `-.->|"• any digest is accepted"|`, `-->|"✔ signed"|`},
+		},
+		"any digest, said in a note; signature skipped": {
+			join(passB, passC, passE, pass(gate.ControllerDisagrees), []gate.Finding{
+				{Code: gate.DigestMismatch, Outcome: gate.Note}, {Code: gate.SignatureSkipped, Outcome: gate.Note},
+			}, pass(gate.Unsigned)), gate.DigestAny,
+			[]string{`-->|"✔ accepts them"|`, `-->|"✔ verified"|`, `-.->|"• any digest is accepted"|`, `-.->|"• signature-skipped"|`},
+		},
+		"the self-test is no signature": {
+			join(passB, passE), digestA,
+			[]string{`-->|"✔ accepts them"|`, `-.->|"not looked at"|`, `-.->|"not looked at"|`, `-.->|"not looked at"|`},
 		},
 		"a fail beats an unknown beats a pass beats a note": {
 			join(passB, []gate.Finding{

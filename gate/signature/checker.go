@@ -114,21 +114,21 @@ func (c *Checker) open(target Target) (place, failures, func(), error) {
 // look reads the artifact's own manifest first, then every place where a
 // signature may be, then every candidate.
 func (c *Checker) look(ctx context.Context, s gate.Signatures, where place, fail failures) gate.Signatures {
-	loaded := c.loadVerifier(ctx)
+	loading, stop := context.WithCancel(ctx)
+	defer stop()
+	loaded := c.loadVerifier(loading)
 
 	manifest, err := where.artifact(ctx, s.Digest)
 	if err != nil {
+		// The loading is waited for, so that it leaves nothing behind.
+		stop()
+		<-loaded
 		s.Failures = append(s.Failures, fail.artifact(s.Digest, err))
 		return s
 	}
 	s.ManifestRead, s.MediaType = true, manifest.mediaType
 
-	var verified loadedVerifier
-	select {
-	case verified = <-loaded:
-	case <-ctx.Done():
-		verified.err = context.Cause(ctx)
-	}
+	verified := <-loaded
 	if verified.err != nil {
 		s.RootSource = c.source()
 		s.Failures = append(s.Failures, rootFailure(c.source(), verified.err))
@@ -181,5 +181,5 @@ func (c *Checker) loadVerifier(ctx context.Context) <-chan loadedVerifier {
 	return loaded
 }
 
-// giveUp is why the other candidates are not awaited any longer.
+// errGivenUp is why the other candidates are not awaited any longer.
 var errGivenUp = errors.New("a required signature had verified, and this one was still outstanding")

@@ -35,6 +35,9 @@ func (f failures) of(what string, err error) gate.Failure {
 	switch {
 	case f.registry == "":
 		failure.Remedy = "check the directory given as layout"
+	case errors.Is(err, errGivenUp):
+		failure.Title = fmt.Sprintf("%s did not come in time and was not awaited any longer", what)
+		failure.Remedy = "nothing: a required signature had verified"
 	case errors.As(err, &denied):
 		failure.Code = gate.RegistryDenied
 		failure.Title = fmt.Sprintf("%s could not be read: %s refuses %s", what, f.registry, f.credentials)

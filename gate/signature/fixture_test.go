@@ -354,7 +354,7 @@ func want() gate.Requirements {
 
 func checker(t testing.TB, s *testsigstore.Sigstore) *Checker {
 	t.Helper()
-	return &Checker{Want: want(), TrustedRoot: writeRoot(t, s), grace: 100 * time.Millisecond}
+	return &Checker{Want: want(), TrustedRoot: writeRoot(t, s), grace: time.Minute}
 }
 
 func tellAll(s gate.Signatures) string {

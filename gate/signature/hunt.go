@@ -16,7 +16,9 @@ const bundleType = "application/vnd.dev.sigstore.bundle"
 
 // hunt is one search through one place.
 type hunt struct {
+	// ctx ends with the search, outer with the check.
 	ctx      context.Context
+	outer    context.Context
 	cancel   context.CancelCauseFunc
 	where    place
 	fail     failures
@@ -29,7 +31,7 @@ type hunt struct {
 	verifying sync.Mutex
 
 	mutex    sync.Mutex
-	slots    []*gate.Signature // in the order of the candidates; nil: none
+	slots    [2][]*gate.Signature // bundles and layers, in the order of the place; nil: none
 	failures []gate.Failure
 	lost     map[gate.Code]*lostCandidates
 	tested   *evidence // what the self-test runs on
@@ -62,8 +64,15 @@ type job struct {
 	fetch  func(context.Context) (*evidence, error)
 }
 
+// ticket is a job with the place of its outcome.
+type ticket struct {
+	job
+	place, slot int
+}
+
 func newHunt(ctx context.Context, where place, fail failures, v verifier, digest string, c *Checker) *hunt {
 	h := &hunt{
+		outer: ctx,
 		where: where, fail: fail, verifier: v, digest: digest, checker: c,
 		lost: make(map[gate.Code]*lostCandidates), other: make(map[string]int), payloads: make(map[string]*payload),
 	}
@@ -71,48 +80,49 @@ func newHunt(ctx context.Context, where place, fail failures, v verifier, digest
 	return h
 }
 
-// run looks in both places at once, and begins with the candidates of one
-// before the other has answered.
+// run looks in both places at once. The candidates of the one are opened while
+// the other has not answered yet: it may never do.
 func (h *hunt) run() {
 	defer h.cancel(nil)
-	jobs := make([][]job, 2)
-	var places sync.WaitGroup
-	places.Go(func() { jobs[0] = h.bundles() })
-	places.Go(func() { jobs[1] = h.layers() })
-	places.Wait()
-	all := append(jobs[0], jobs[1]...)
-
-	h.slots = make([]*gate.Signature, len(all))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(concurrency, len(all)) {
-		workers.Go(func() {
-			for n := range next {
-				h.candidate(n, all[n])
+	queue := make(chan ticket)
+	var places, workers sync.WaitGroup
+	for n, list := range []func() []job{h.bundles, h.layers} {
+		places.Go(func() {
+			jobs := list()
+			h.mutex.Lock()
+			h.slots[n] = make([]*gate.Signature, len(jobs))
+			h.mutex.Unlock()
+			for i, j := range jobs {
+				queue <- ticket{job: j, place: n, slot: i}
 			}
 		})
 	}
-	for n := range all {
-		next <- n
+	for range concurrency {
+		workers.Go(func() {
+			for t := range queue {
+				h.candidate(t)
+			}
+		})
 	}
-	close(next)
+	places.Wait()
+	close(queue)
 	workers.Wait()
 	h.mutex.Lock()
+	defer h.mutex.Unlock()
 	if h.timer != nil {
 		h.timer.Stop()
 	}
-	h.mutex.Unlock()
 }
 
 // bundles lists the candidates among the referrers.
 func (h *hunt) bundles() []job {
 	list, err := h.where.referrers(h.ctx, h.digest)
 	if err != nil {
-		h.failed1(h.fail.of("the list of referrers", err))
+		h.missed("the list of referrers", err)
 		return nil
 	}
 	if list.truncated != nil {
-		h.failed1(h.fail.of("the whole list of referrers", list.truncated))
+		h.missed("the whole list of referrers", list.truncated)
 	}
 	var jobs []job
 	seen := make(map[string]bool)
@@ -178,7 +188,7 @@ func (h *hunt) noBundle(m manifest) {
 func (h *hunt) layers() []job {
 	manifests, err := h.where.signatures(h.ctx, h.digest)
 	if err != nil {
-		h.failed1(h.fail.of("the tag "+signatureTagOf(h.digest), err))
+		h.missed("the tag "+signatureTagOf(h.digest), err)
 		return nil
 	}
 	var jobs []job
@@ -192,7 +202,7 @@ func (h *hunt) layers() []job {
 		}
 		for _, layer := range m.layers {
 			if len(jobs) == maxCandidates {
-				h.failed1(h.fail.of("the tag "+signatureTagOf(h.digest), &limitError{fmt.Sprintf("expected at most %d signatures, found more", maxCandidates)}))
+				h.missed("the tag "+signatureTagOf(h.digest), &limitError{fmt.Sprintf("expected at most %d signatures, found more", maxCandidates)})
 				return jobs
 			}
 			jobs = append(jobs, job{layout: gate.LayoutTag, digest: layer.Digest, fetch: func(ctx context.Context) (*evidence, error) {
@@ -222,14 +232,14 @@ func (h *hunt) fetchLayer(ctx context.Context, layer descriptor) (*evidence, err
 }
 
 // candidate fetches and verifies one candidate.
-func (h *hunt) candidate(n int, j job) {
-	e, err := j.fetch(h.ctx)
+func (h *hunt) candidate(t ticket) {
+	e, err := t.fetch(h.ctx)
 	if err == nil && e == nil {
 		return
 	}
 	var found gate.Signature
 	if err != nil {
-		found = h.unread(j, err)
+		found = h.unread(t.job, err)
 	} else {
 		h.verifying.Lock()
 		found = h.verifier.verify(*e, question{digest: h.digest})
@@ -237,7 +247,7 @@ func (h *hunt) candidate(n int, j job) {
 	}
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	h.slots[n] = &found
+	h.slots[t.place][t.slot] = &found
 	if !found.Verified {
 		return
 	}
@@ -258,9 +268,7 @@ func (h *hunt) candidate(n int, j job) {
 // place could not be asked, or is more than the gate reads, the search is not
 // complete.
 func (h *hunt) unread(j job, err error) gate.Signature {
-	if cause := context.Cause(h.ctx); errors.Is(cause, errGivenUp) && errors.Is(err, context.Canceled) {
-		err = errGivenUp
-	}
+	err = h.givenUp(err)
 	var content *contentError
 	switch {
 	case errors.Is(err, errAbsent):
@@ -281,7 +289,17 @@ func (h *hunt) unread(j job, err error) gate.Signature {
 	return gate.Signature{Layout: j.layout, Digest: j.digest, Step: gate.StepFetch, Why: clip(err.Error())}
 }
 
-func (h *hunt) failed1(f gate.Failure) {
+// givenUp tells an error that is the end of the waiting from others.
+func (h *hunt) givenUp(err error) error {
+	if errors.Is(err, errGivenUp) || (errors.Is(context.Cause(h.ctx), errGivenUp) && errors.Is(err, context.Canceled)) {
+		return errGivenUp
+	}
+	return err
+}
+
+// missed writes down something that could not be looked at.
+func (h *hunt) missed(what string, err error) {
+	f := h.fail.of(what, h.givenUp(err))
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	h.failures = append(h.failures, f)
@@ -290,13 +308,18 @@ func (h *hunt) failed1(f gate.Failure) {
 // so are the candidates that are done; h.mutex is held.
 func (h *hunt) so() []gate.Signature {
 	var found []gate.Signature
-	for _, s := range h.slots {
-		if s != nil {
-			found = append(found, *s)
+	for _, place := range h.slots {
+		for _, s := range place {
+			if s != nil {
+				found = append(found, *s)
+			}
 		}
 	}
 	return found
 }
+
+// candidates is how many there were.
+func (h *hunt) candidates() int { return len(h.slots[0]) + len(h.slots[1]) }
 
 // found are the candidates in the order in which the place lists them, bundles
 // first.
@@ -307,7 +330,7 @@ func (h *hunt) failed() []gate.Failure {
 	all := h.failures
 	for _, code := range []gate.Code{gate.RegistryDenied, gate.RegistryUnreachable} {
 		if lost := h.lost[code]; lost != nil {
-			all = append(all, h.fail.of(fmt.Sprintf("%d of %d candidates", lost.n, len(h.slots)), lost.first))
+			all = append(all, h.fail.of(fmt.Sprintf("%d of %d candidates", lost.n, h.candidates()), lost.first))
 		}
 	}
 	return all

@@ -173,3 +173,21 @@ func (l *layout) signatures(ctx context.Context, digest string) ([]content, erro
 	}
 	return all, nil
 }
+
+// neighbours are the indexes in index.json.
+func (l *layout) neighbours(ctx context.Context) []content {
+	entries, err := l.entries()
+	if err != nil {
+		return nil
+	}
+	var all []content
+	for _, entry := range entries.descriptors {
+		if len(all) == maxNeighbours {
+			break
+		}
+		if found, err := l.manifest(ctx, entry.Digest, maxManifest); err == nil {
+			all = append(all, found)
+		}
+	}
+	return all
+}

@@ -32,6 +32,9 @@ const (
 	maxPages = 64
 	// maxRedirects bounds the redirects of one request.
 	maxRedirects = 5
+	// maxNeighbours bounds the other manifests that are looked at to explain why
+	// there is no signature.
+	maxNeighbours = 8
 	// maxTrustedRoot bounds trusted_root.json.
 	maxTrustedRoot = 4 << 20
 )
@@ -42,6 +45,8 @@ const (
 	// dialTimeout is how long it may take to connect, and again to agree on
 	// TLS.
 	dialTimeout = 10 * time.Second
+	// neighboursTimeout is how long that may take.
+	neighboursTimeout = 5 * time.Second
 	// concurrency is how many candidates are fetched at the same time.
 	concurrency = 6
 	// backoffFirst and backoffLast bound the wait between two attempts, which

@@ -27,6 +27,9 @@ type place interface {
 	// signatures reads the manifests that stand for cosign's tag
 	// sha256-<hex>.sig; none without an error means that there is no such tag.
 	signatures(ctx context.Context, digest string) ([]content, error)
+	// neighbours reads a few other manifests of the repository, to explain a
+	// miss. What cannot be read is left out.
+	neighbours(ctx context.Context) []content
 }
 
 // content is a manifest as it was read.

@@ -2,12 +2,14 @@ package signature
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -313,4 +315,51 @@ func (r *registry) signatures(ctx context.Context, digest string) ([]content, er
 		return nil, err
 	}
 	return []content{found}, nil
+}
+
+// neighbours reads the manifests of a few tags and of a few digests that tags
+// say have signatures. It asks once, and briefly.
+func (r *registry) neighbours(ctx context.Context) []content {
+	ctx, cancel := context.WithTimeout(ctx, neighboursTimeout)
+	defer cancel()
+	resp, err := r.get(ctx, r.url("tags", "list")+"?n=100", "")
+	if err != nil {
+		return nil
+	}
+	defer resp.Body.Close()
+	body, err := readAll(resp, maxManifest)
+	if err != nil {
+		return nil
+	}
+	var list struct {
+		Tags []string `json:"tags"`
+	}
+	if json.Unmarshal(body, &list) != nil {
+		return nil
+	}
+	var all []content
+	seen := make(map[string]bool)
+	for _, tag := range list.Tags {
+		if signed, ok := signedDigest(tag); ok {
+			tag = signed
+		}
+		if len(seen) == maxNeighbours || seen[tag] || !tagOrDigest.MatchString(tag) {
+			continue
+		}
+		seen[tag] = true
+		if found, err := r.manifestOnce(ctx, tag, maxManifest); err == nil {
+			all = append(all, found)
+		}
+	}
+	return all
+}
+
+// tagOrDigest is what may stand in the path of a manifest (OCI distribution
+// specification 1.1).
+var tagOrDigest = regexp.MustCompile(`^(sha256:[0-9a-f]{64}|[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127})$`)
+
+// signedDigest reads the digest out of a tag that stands for signatures.
+func signedDigest(tag string) (string, bool) {
+	digest := strings.Replace(strings.TrimSuffix(tag, ".sig"), "-", ":", 1)
+	return digest, wellFormedDigest.MatchString(digest)
 }

@@ -151,7 +151,7 @@ func transient(err error) bool {
 		return answer.status >= http.StatusInternalServerError
 	}
 	switch {
-	case errors.Is(err, errAbsent), errors.Is(err, context.Canceled), errors.Is(err, http.ErrSchemeMismatch),
+	case errors.Is(err, errAbsent), errors.Is(err, errUnsupported), errors.Is(err, errGivenUp), errors.Is(err, context.Canceled), errors.Is(err, http.ErrSchemeMismatch),
 		errors.As(err, &content), errors.As(err, &limit), errors.As(err, &denied),
 		errors.As(err, &cert), errors.As(err, &unknown), errors.As(err, &hostname), errors.As(err, &invalid):
 		return false

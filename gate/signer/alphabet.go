@@ -149,8 +149,7 @@ func (a *alphabet) seal(b *budget) {
 			return
 		}
 	}
-	b.bytes += len(a.sets) * len(size) / 8
-	b.visit(0)
+	b.hold(len(a.sets)*(len(size)/8+64) + 32*len(pieces))
 	if b.round() != nil {
 		return
 	}

@@ -54,10 +54,13 @@ func (p *plane) rect(issuer, subject language) (rect, error) {
 // seal ends the adding of languages.
 func (p *plane) seal(ctx context.Context, limit Limit) error {
 	b := newBudget(ctx, limit)
-	p.issuer.alphabet.seal(b)
-	p.subject.alphabet.seal(b)
+	p.issuer.seal(b)
+	p.subject.seal(b)
 	return b.err
 }
+
+// held is the memory that the fields keep, in bytes.
+func (p *plane) held() int { return p.issuer.held + p.subject.held }
 
 // witness is an identity that a question turned up, not yet confirmed.
 type witness struct {

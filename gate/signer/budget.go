@@ -8,9 +8,9 @@ import (
 // The default bound of one proof, for a zero Limit. On the 2-core machine that
 // measured docs/policy-proof.md it is met after well under two seconds.
 const (
-	defaultStates = 200_000
-	defaultSteps  = 40_000_000
-	defaultBytes  = 96 << 20
+	defaultStates = 400_000
+	defaultSteps  = 12_000_000
+	defaultBytes  = 64 << 20
 )
 
 func (l Limit) orDefault() Limit {
@@ -52,12 +52,16 @@ func newBudget(ctx context.Context, limit Limit) *budget {
 // visit counts one more state and the bytes that it takes.
 func (b *budget) visit(bytes int) {
 	b.states++
-	b.bytes += bytes
-	switch {
-	case b.err != nil:
-	case b.states > b.limit.States:
+	if b.err == nil && b.states > b.limit.States {
 		b.err = fmt.Errorf("%w: more than %d states", ErrTooLarge, b.limit.States)
-	case b.bytes > b.limit.Bytes:
+	}
+	b.hold(bytes)
+}
+
+// hold counts memory taken, about.
+func (b *budget) hold(bytes int) {
+	b.bytes += bytes
+	if b.err == nil && b.bytes > b.limit.Bytes {
 		b.err = fmt.Errorf("%w: more than %d MiB", ErrTooLarge, b.limit.Bytes>>20)
 	}
 }

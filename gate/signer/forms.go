@@ -1,5 +1,7 @@
 package signer
 
+import "sync"
+
 // FormsVersion names the table of forms: the release of Fulcio and, for what came
 // after it, the commit whose config/identity/config.yaml it was read from; then
 // the table's own revision.
@@ -113,7 +115,7 @@ func Forms() []Form {
 		{
 			Name: "Codefresh, Chainguard, Buddy (any subject)",
 			Issuer: `https://(?:oidc\.codefresh\.io|issuer\.(?:enforce|chainops)\.dev` +
-				`|(?:[a-z]+-)?oidc\.buddyusercontent\.com)`,
+				`|(?:(?:eu|asia|stage|dev|psd)-)?oidc\.buddyusercontent\.com)`,
 			Subject: anyString,
 			Source: configYAML + " (codefresh-workflow and buddy-pipeline: the token chooses the host; " +
 				"chainguard-identity: not modelled)",
@@ -151,3 +153,39 @@ func familiar() Form {
 
 func (f Form) issuer() language  { return language{{f.Issuer, whole}} }
 func (f Form) subject() language { return language{{f.Subject, whole}} }
+
+// formCodes holds the compiled patterns of the forms, which never change.
+var formCodes = sync.OnceValue(func() map[pattern]*code {
+	codes := map[pattern]*code{}
+	for _, f := range append(Forms(), familiar()) {
+		for _, l := range []language{f.issuer(), f.subject(), anyText()} {
+			if c, err := l[0].compile(); err == nil {
+				codes[l[0]] = c
+			}
+		}
+	}
+	return codes
+})
+
+// formTests holds the forms as tests by package regexp.
+var formTests = sync.OnceValue(func() map[string]func(Identity) bool {
+	tests := map[string]func(Identity) bool{}
+	for _, f := range Forms() {
+		if test, err := f.compile(); err == nil {
+			tests[f.Name] = test
+		}
+	}
+	return tests
+})
+
+// test returns the form as a test by package regexp.
+func (f Form) test() (func(Identity) bool, error) {
+	if test, ok := formTests()[f.Name]; ok {
+		return test, nil
+	}
+	return f.compile()
+}
+
+func (f Form) compile() (func(Identity) bool, error) {
+	return Signer{IssuerPattern: f.Issuer, SubjectPattern: f.Subject}.matcher()
+}

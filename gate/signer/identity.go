@@ -22,15 +22,21 @@ type Entry struct {
 // Accepts reports whether the entry matches the identity: both patterns searched
 // in their value, as the controller does. It fails if a pattern does not compile.
 func (e Entry) Accepts(id Identity) (bool, error) {
-	issuer, err := pattern{e.Issuer, searched}.matcher()
+	test, err := e.matcher()
+	return err == nil && test(id), err
+}
+
+// matcher returns Accepts by package regexp alone.
+func (e Entry) matcher() (func(Identity) bool, error) {
+	issuer, err := e.issuer()[0].matcher()
 	if err != nil {
-		return false, fmt.Errorf("issuer %q is not a Go RE2 pattern: %w", e.Issuer, err)
+		return nil, fmt.Errorf("issuer %q is not a Go RE2 pattern: %w", e.Issuer, err)
 	}
-	subject, err := pattern{e.Subject, searched}.matcher()
+	subject, err := e.subject()[0].matcher()
 	if err != nil {
-		return false, fmt.Errorf("subject %q is not a Go RE2 pattern: %w", e.Subject, err)
+		return nil, fmt.Errorf("subject %q is not a Go RE2 pattern: %w", e.Subject, err)
 	}
-	return issuer(id.Issuer) && subject(id.Subject), nil
+	return func(id Identity) bool { return issuer(id.Issuer) && subject(id.Subject) }, nil
 }
 
 func (e Entry) issuer() language  { return language{{e.Issuer, searched}} }

@@ -3,6 +3,7 @@ package signer
 import (
 	"regexp"
 	"regexp/syntax"
+	"strings"
 )
 
 // mode is how a pattern meets a value.
@@ -68,6 +69,13 @@ func (p pattern) matcher() (func(string) bool, error) {
 	if p.mode == exact {
 		return func(value string) bool { return value == p.text }, nil
 	}
+	if p.mode == whole && !strings.Contains(p.text, `\Q`) {
+		re, err := regexp.Compile(`\A(?:` + p.text + `)\z`)
+		if err != nil {
+			return nil, err
+		}
+		return re.MatchString, nil
+	}
 	re, err := regexp.Compile(p.text)
 	if err != nil {
 		return nil, err
@@ -75,8 +83,8 @@ func (p pattern) matcher() (func(string) bool, error) {
 	if p.mode == searched {
 		return re.MatchString, nil
 	}
-	// A leftmost-longest match begins at 0 and ends at the end exactly if some
-	// match does.
+	// A quote that is not ended would swallow the anchors. But a leftmost-longest match
+	// spans the value exactly if some match does.
 	re.Longest()
 	return func(value string) bool {
 		span := re.FindStringIndex(value)

@@ -2,6 +2,8 @@ package signer
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 )
@@ -151,16 +153,17 @@ type proof struct {
 func (p *proof) compileLive() bool {
 	byIssuer := map[string]int{}
 	for i, e := range p.question.Live {
-		for field, text := range map[string]string{"issuer": e.Issuer, "subject": e.Subject} {
-			if _, err := regexp.Compile(text); err != nil {
-				p.answer.Invalid = append(p.answer.Invalid, InvalidPattern{i, field, text, err})
+		for _, field := range []struct{ name, text string }{{"issuer", e.Issuer}, {"subject", e.Subject}} {
+			if _, err := regexp.Compile(field.text); err != nil {
+				p.answer.Invalid = append(p.answer.Invalid, InvalidPattern{i, field.name, field.text, err})
 			}
 		}
 		if len(p.answer.Invalid) > 0 {
 			continue
 		}
-		r, err := p.plane.rect(e.issuer(), e.subject())
-		if err != nil {
+		r, err1 := p.plane.rect(e.issuer(), e.subject())
+		test, err2 := e.matcher()
+		if err := errors.Join(err1, err2); err != nil {
 			p.answer.Invalid = append(p.answer.Invalid, InvalidPattern{i, "issuer", e.Issuer, err})
 			continue
 		}
@@ -172,10 +175,7 @@ func (p *proof) compileLive() bool {
 			p.groups = append(p.groups, rect{issuer: r.issuer})
 		}
 		p.groups[g].subject = append(p.groups[g].subject, r.subject...)
-		p.confirm.live = append(p.confirm.live, func(id Identity) bool {
-			ok, err := e.Accepts(id)
-			return ok && err == nil
-		})
+		p.confirm.live = append(p.confirm.live, test)
 	}
 	return len(p.answer.Invalid) == 0
 }
@@ -219,7 +219,7 @@ func (p *proof) compileForms() bool {
 			p.undecided(askTooWide, err)
 			return false
 		}
-		test, err := Signer{IssuerPattern: f.Issuer, SubjectPattern: f.Subject}.matcher()
+		test, err := f.test()
 		if err != nil {
 			p.undecided(askTooWide, err)
 			return false
@@ -233,7 +233,7 @@ func (p *proof) compileForms() bool {
 
 // ask gives the question its share of the bound and notes what it left open.
 func (p *proof) ask(name string, answer func(*budget) error) {
-	b := newBudget(p.ctx, p.limit)
+	b := p.budget()
 	err := answer(b)
 	p.answer.States += b.states
 	if b.err != nil {
@@ -242,6 +242,13 @@ func (p *proof) ask(name string, answer func(*budget) error) {
 	if err != nil {
 		p.undecided(name, err)
 	}
+}
+
+// budget is the share of one question; the memory that is kept counts for all.
+func (p *proof) budget() *budget {
+	b := newBudget(p.ctx, p.limit)
+	b.hold(p.plane.held())
+	return b
 }
 
 func (p *proof) undecided(name string, err error) {
@@ -255,8 +262,8 @@ func (p *proof) heaviest() string {
 	weigh := func(f *field, numbers []int) {
 		for _, n := range numbers {
 			g := f.programs[n]
-			if worst == nil || len(g.ids) > len(worst.ids) ||
-				len(g.ids) == len(worst.ids) && len(g.insts) > len(worst.insts) {
+			if worst == nil || g.states > worst.states ||
+				g.states == worst.states && len(g.insts) > len(worst.insts) {
 				worst = g
 			}
 		}
@@ -282,9 +289,10 @@ func (p *proof) vacuous(b *budget) error {
 			return b.err
 		case w == nil:
 			p.answer.Vacuous = append(p.answer.Vacuous, p.question.Required[i])
-		case !p.confirm.vacuous(i, *w.identity()):
-			return ErrUnconfirmed
 		default:
+			if err := p.confirmed(w, func(id Identity) bool { return p.confirm.vacuous(i, id) }); err != nil {
+				return err
+			}
 			p.plane.guide(*w.identity())
 		}
 	}
@@ -301,9 +309,10 @@ func (p *proof) missing(b *budget) error {
 		case b.err != nil:
 			return b.err
 		case w == nil:
-		case !p.confirm.missing(i, *w.identity()):
-			return ErrUnconfirmed
 		default:
+			if err := p.confirmed(w, func(id Identity) bool { return p.confirm.missing(i, id) }); err != nil {
+				return err
+			}
 			p.answer.Missing = append(p.answer.Missing, Missing{p.question.Required[i], *w.identity()})
 		}
 	}
@@ -327,8 +336,8 @@ func (p *proof) tooWide(b *budget) error {
 	if w == nil || b.err != nil {
 		return b.err
 	}
-	if !p.confirm.tooWide(*w.identity()) {
-		return ErrUnconfirmed
+	if err := p.confirmed(w, p.confirm.tooWide); err != nil {
+		return err
 	}
 	p.answer.TooWide = w.identity()
 	p.answer.Familiar = p.example()
@@ -340,7 +349,7 @@ func (p *proof) example() *Identity {
 	if p.question.Everything {
 		return nil
 	}
-	b := newBudget(p.ctx, p.limit)
+	b := p.budget()
 	var best *witness
 	shorter := anyLength
 	for _, g := range p.groups {
@@ -349,10 +358,25 @@ func (p *proof) example() *Identity {
 		}
 	}
 	p.answer.States += b.states
-	if best == nil || b.err != nil || !p.confirm.tooWide(*best.identity()) {
+	if best == nil || b.err != nil || p.confirmed(best, p.confirm.tooWide) != nil {
 		return nil
 	}
 	return best.identity()
+}
+
+// maxConfirm bounds the work of confirming one witness: the length of its texts
+// times the instructions of the patterns.
+const maxConfirm = 60_000_000
+
+// confirmed has the witness confirmed by package regexp.
+func (p *proof) confirmed(w *witness, test func(Identity) bool) error {
+	if len(w.issuer)*p.plane.issuer.insts()+len(w.subject)*p.plane.subject.insts() > maxConfirm {
+		return fmt.Errorf("%w: the counterexample has %d characters, too many to confirm it", ErrTooLarge, w.length())
+	}
+	if !test(*w.identity()) {
+		return ErrUnconfirmed
+	}
+	return nil
 }
 
 // excuses returns what may, beside the known signers, be accepted in the form. An
@@ -406,8 +430,8 @@ func (p *proof) loose(b *budget) error {
 	if best == nil || b.err != nil {
 		return b.err
 	}
-	if !p.confirm.loose(*best.identity()) {
-		return ErrUnconfirmed
+	if err := p.confirmed(best, p.confirm.loose); err != nil {
+		return err
 	}
 	p.answer.Loose = best.identity()
 	return nil

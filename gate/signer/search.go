@@ -34,21 +34,24 @@ type search struct {
 
 	sets    []stateSet
 	setIDs  map[string]int
-	reached map[tuple][]reach // by tuple: the smallest sets it was reached with
+	after   map[setClass]int  // the set after another one and a class
+	reached map[tuple]reach   // by tuple: a smallest set it was reached with
+	more    map[tuple][]reach // and others, if there are any
 	nodes   []node
 	marks   []uint32
 	round   uint32
 }
 
 // tuple is one state of each language that must match; the rest is -1.
-type tuple [maxAll]int
+type tuple [maxAll]int32
 
 // stateSet is where the watched programs can stand, all at once.
 type stateSet struct {
 	states []int // ascending
 	sunk   bool  // one of them is a sink
-	next   []int // by class: the set after it, plus one; 0 if not computed yet
 }
+
+type setClass struct{ set, class int }
 
 // node is one text, with what was first reached by it.
 type node struct {
@@ -61,7 +64,9 @@ type node struct {
 }
 
 // reach is a set that a tuple was reached with, and the length of the text.
-type reach struct{ set, length int }
+type reach struct{ set, length int32 }
+
+func (n node) reach() reach { return reach{int32(n.set), int32(n.length)} }
 
 // found is one text that lies in all languages.
 type found struct {
@@ -74,7 +79,9 @@ type found struct {
 // is matched by no other watched programs.
 func (s *search) run(yield func(found) bool) {
 	s.setIDs = map[string]int{}
-	s.reached = map[tuple][]reach{}
+	s.after = map[setClass]int{}
+	s.reached = map[tuple]reach{}
+	s.more = map[tuple][]reach{}
 	if !s.begin(yield) {
 		return
 	}
@@ -102,7 +109,7 @@ func (s *search) begin(yield func(found) bool) bool {
 		for _, p := range programs {
 			id := s.field.state(p, s.field.programs[p].start, edge, s.budget)
 			for _, t := range tuples {
-				t[i] = id
+				t[i] = int32(id)
 				longer = append(longer, t)
 			}
 		}
@@ -119,46 +126,121 @@ func (s *search) begin(yield func(found) bool) bool {
 func (s *search) extend(parent int, yield func(found) bool) bool {
 	at := s.nodes[parent]
 	tuples := slices.DeleteFunc(at.tuples, func(t tuple) bool {
-		return !slices.Contains(s.reached[t], reach{at.set, at.length}) // a smaller set has come since
+		return !s.stands(t, at.reach()) // a smaller set has come since
 	})
 	s.nodes[parent].tuples = nil // never needed again
-	candidates := newBitset(len(s.field.alphabet.classes))
-	both := newBitset(len(s.field.alphabet.classes))
-	for _, t := range tuples {
-		copy(both, s.field.alphabet.all)
-		for i := range s.all {
-			both.and(s.field.expand(t[i], s.budget).reach)
-		}
-		candidates.or(both)
-	}
+	parts := s.split(tuples, s.sets[at.set].states)
 	extendBy := func(class int, last rune, guides []int) bool {
 		set := s.step(at.set, class)
 		if s.avoid && s.sets[set].sunk {
 			return true
 		}
-		var next []tuple
+		var next tupleSet
 		for _, t := range tuples {
-			next = s.product(t, 0, class, next)
+			if s.budget.err != nil {
+				return false
+			}
+			s.product(t, 0, class, &next)
 		}
-		n := node{parent: parent, last: last, length: at.length + 1, set: set, tuples: next, guides: guides}
+		n := node{parent: parent, last: last, length: at.length + 1, set: set, tuples: next.list, guides: guides}
 		return s.enter(n, yield) && s.budget.err == nil
 	}
 	for _, last := range s.preferred(at) {
 		class := s.field.alphabet.classOf(last)
-		if !candidates.has(class) {
+		i := slices.IndexFunc(parts, func(part bitset) bool { return part.has(class) })
+		if i < 0 {
 			continue
 		}
-		candidates.remove(class)
+		parts = slices.Delete(parts, i, i+1)
 		if !extendBy(class, last, s.following(at, last)) {
 			return false
 		}
 	}
-	more := true
-	candidates.each(func(class int) bool {
-		more = extendBy(class, s.field.alphabet.classes[class].sample, nil)
-		return more
+	for _, part := range parts {
+		class := part.first()
+		if !extendBy(class, s.field.alphabet.classes[class].sample, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// split returns the classes that lead on from some tuple, in parts that lead to the
+// same states from every tuple and every watched state; the most readable first.
+func (s *search) split(tuples []tuple, watched []int) []bitset {
+	a := s.field.alphabet
+	n := len(a.classes)
+	candidates, both := newBitset(n), newBitset(n)
+	relevant := newBitset(len(a.sets))
+	look := func(id int) {
+		st := s.field.expand(id, s.budget)
+		for _, e := range st.exits {
+			for _, m := range e.moves {
+				relevant.add(m.set)
+			}
+			s.budget.step(1 + len(e.moves)/4)
+		}
+	}
+	for _, id := range watched {
+		look(id)
+	}
+	for _, t := range tuples {
+		if s.budget.err != nil {
+			return nil
+		}
+		copy(both, a.all)
+		for i := range s.all {
+			both.and(s.field.expand(int(t[i]), s.budget).reach)
+			look(int(t[i]))
+		}
+		candidates.or(both)
+	}
+	parts := []bitset{candidates}
+	cut := func(by bitset) {
+		for i := range parts {
+			if in, out := parts[i].cut(by); in != nil {
+				parts[i] = in
+				parts = append(parts, out)
+			}
+			s.budget.step(1 + len(by)/8)
+		}
+	}
+	relevant.each(func(set int) bool {
+		cut(a.members[set])
+		return s.budget.err == nil
 	})
-	return more
+	if a.words {
+		cut(a.bySide[word])
+		cut(a.bySide[newline])
+	}
+	slices.SortFunc(parts, func(x, y bitset) int { return x.first() - y.first() })
+	if len(parts) == 1 && candidates.first() < 0 {
+		return nil
+	}
+	return parts
+}
+
+// tupleSet is a set of tuples in the order in which they came.
+type tupleSet struct {
+	list []tuple
+	seen map[tuple]bool // nil as long as the list is short
+}
+
+func (s *tupleSet) add(t tuple) {
+	const short = 8
+	switch {
+	case s.seen == nil && slices.Contains(s.list, t), s.seen[t]:
+		return
+	case s.seen == nil && len(s.list) == short:
+		s.seen = map[tuple]bool{}
+		for _, old := range s.list {
+			s.seen[old] = true
+		}
+	}
+	s.list = append(s.list, t)
+	if s.seen != nil {
+		s.seen[t] = true
+	}
 }
 
 // preferred returns the runes that the guides propose behind the text of the node.
@@ -191,17 +273,17 @@ func (s *search) following(n node, r rune) []int {
 	return guides
 }
 
-// product appends the tuples that follow t on the class.
-func (s *search) product(t tuple, from, class int, into []tuple) []tuple {
+// product adds the tuples that follow t on the class.
+func (s *search) product(t tuple, from, class int, into *tupleSet) {
 	if from == len(s.all) {
-		return append(into, t)
+		into.add(t)
+		return
 	}
-	s.field.follow(t[from], class, s.budget, func(next int) {
+	s.field.follow(int(t[from]), class, s.budget, func(next int) {
 		longer := t
-		longer[from] = next
-		into = s.product(longer, from+1, class, into)
+		longer[from] = int32(next)
+		s.product(longer, from+1, class, into)
 	})
-	return into
 }
 
 // enter keeps the node with those of its tuples that are new, if any, and yields
@@ -209,23 +291,18 @@ func (s *search) product(t tuple, from, class int, into []tuple) []tuple {
 func (s *search) enter(n node, yield func(found) bool) bool {
 	var fresh []tuple
 	for _, t := range n.tuples {
-		if s.dominated(t, n.set) {
+		if !s.reach(t, n.reach()) {
 			continue
 		}
-		// A smaller set takes the place of a larger one, unless the text of the larger
-		// is shorter and yet to be extended: it may lead to a shorter text.
-		s.reached[t] = append(slices.DeleteFunc(s.reached[t], func(old reach) bool {
-			return old.length != n.length-1 && s.subset(n.set, old.set)
-		}), reach{n.set, n.length})
 		fresh = append(fresh, t)
-		s.budget.visit(8*maxAll*3 + 60)
+		s.budget.visit(100)
 	}
 	if len(fresh) == 0 {
 		return true
 	}
 	n.tuples = fresh
 	s.nodes = append(s.nodes, n)
-	s.budget.bytes += 80
+	s.budget.hold(100)
 	for _, t := range fresh {
 		if s.inAll(t) {
 			return yield(found{s.text(len(s.nodes) - 1), s.matched(n.set)})
@@ -236,25 +313,53 @@ func (s *search) enter(n node, yield func(found) bool) bool {
 
 func (s *search) inAll(t tuple) bool {
 	for i := range s.all {
-		if !s.field.accepts(t[i], s.budget) {
+		if !s.field.accepts(int(t[i]), s.budget) {
 			return false
 		}
 	}
 	return true
 }
 
-// dominated reports whether the tuple was reached before with a subset.
-func (s *search) dominated(t tuple, set int) bool {
-	for _, old := range s.reached[t] {
-		if old.set == set || s.subset(old.set, set) {
-			return true
-		}
+// reach notes that the tuple was reached, unless that was so before with a subset.
+func (s *search) reach(t tuple, r reach) bool {
+	first, ok := s.reached[t]
+	if !ok {
+		s.reached[t] = r
+		return true
 	}
-	return false
+	more := s.more[t]
+	if s.subset(int(first.set), int(r.set)) ||
+		slices.ContainsFunc(more, func(old reach) bool { return s.subset(int(old.set), int(r.set)) }) {
+		return false
+	}
+	// A smaller set takes the place of a larger one, unless the text of the larger is
+	// shorter and yet to be extended: it may lead to a shorter text.
+	replaced := func(old reach) bool { return old.length != r.length-1 && s.subset(int(r.set), int(old.set)) }
+	if len(more) > 0 {
+		more = slices.DeleteFunc(more, replaced)
+	}
+	if replaced(first) {
+		s.reached[t] = r
+	} else {
+		more = append(more, r)
+	}
+	if len(more) > 0 || s.more[t] != nil {
+		s.more[t] = more
+		s.budget.hold(16)
+	}
+	return true
+}
+
+// stands reports whether no smaller set has taken the place of the one.
+func (s *search) stands(t tuple, r reach) bool {
+	return s.reached[t] == r || slices.Contains(s.more[t], r)
 }
 
 // subset reports whether the states of set a are all in set b.
 func (s *search) subset(a, b int) bool {
+	if a == b {
+		return true
+	}
 	x, y := s.sets[a].states, s.sets[b].states
 	if len(x) > len(y) {
 		return false
@@ -278,12 +383,8 @@ func (s *search) subset(a, b int) bool {
 
 // step returns the set after one rune of the class.
 func (s *search) step(set, class int) int {
-	if s.sets[set].next == nil {
-		s.sets[set].next = make([]int, len(s.field.alphabet.classes))
-		s.budget.bytes += 8 * len(s.field.alphabet.classes)
-	}
-	if next := s.sets[set].next[class]; next > 0 {
-		return next - 1
+	if next, ok := s.after[setClass{set, class}]; ok {
+		return next
 	}
 	var states []int
 	s.round++
@@ -299,7 +400,8 @@ func (s *search) step(set, class int) int {
 		})
 	}
 	next := s.intern(s.dropSunk(states))
-	s.sets[set].next[class] = next + 1
+	s.after[setClass{set, class}] = next
+	s.budget.hold(40)
 	return next
 }
 

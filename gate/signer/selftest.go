@@ -8,7 +8,9 @@ import (
 // SelfTest asks the proof questions whose answers are known: a policy that is
 // right, and policies that are wrong in one way each. It fails if the proof does
 // not tell them apart, naming the policy: then no answer of it may be relied on.
-func SelfTest(ctx context.Context) error {
+func SelfTest(ctx context.Context) error { return selfTest(ctx, Prove) }
+
+func selfTest(ctx context.Context, ask func(context.Context, Question) Answer) error {
 	const (
 		issuer  = "https://token.actions.githubusercontent.com"
 		subject = "https://github.com/acme/platform/.github/workflows/cd.yaml@refs/heads/main"
@@ -45,7 +47,7 @@ func SelfTest(ctx context.Context) error {
 			loose: true,
 		},
 	} {
-		a := Prove(ctx, Question{
+		a := ask(ctx, Question{
 			Live:     []Entry{test.live},
 			Required: []Signer{{Issuer: issuer, Subject: subject}},
 		})

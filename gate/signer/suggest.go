@@ -146,13 +146,25 @@ func source(p pattern) string {
 		}
 	}
 	// The anchors of a pattern that is one sequence say what the entry says anyway.
-	if inner, ok := strings.CutPrefix(text, "^"); ok && !splits(text) {
-		if cut, ok := strings.CutSuffix(inner, "$"); ok && !strings.HasSuffix(cut, `\`) {
-			text = cut
+	if inner := bare(text); inner != text && !splits(text) && !setsFlags.MatchString(text) {
+		if _, err := syntax.Parse(inner, syntax.Perl); err == nil {
+			text = inner
 		}
 	}
 	if splits(text) || setsFlags.MatchString(text) {
 		return "(?:" + text + ")"
+	}
+	return text
+}
+
+// bare returns the pattern without a ^ at its beginning and a $ at its end.
+func bare(text string) string {
+	text = strings.TrimPrefix(text, "^")
+	if inner, ok := strings.CutSuffix(text, "$"); ok {
+		escapes := len(inner) - len(strings.TrimRight(inner, `\`))
+		if escapes%2 == 0 {
+			return inner
+		}
 	}
 	return text
 }

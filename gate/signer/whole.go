@@ -28,7 +28,7 @@ func isEmpty(in, out language) (bool, error) {
 		return false, err
 	}
 	b := newBudget(context.Background(), Limit{}.orDefault().share(questions))
-	f.alphabet.seal(b)
+	f.seal(b)
 	if b.err != nil {
 		return false, b.err
 	}

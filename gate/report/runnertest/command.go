@@ -86,6 +86,9 @@ func Formed(printed string) []Command {
 }
 
 func dropIgnorable(r rune) rune {
+	if r >= 0x20 && r < 0x7f {
+		return r
+	}
 	if unicode.In(r, unicode.Cf, unicode.Mn, unicode.Me, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) ||
 		unicode.IsControl(r) && !unicode.IsSpace(r) {
 		return -1

@@ -43,6 +43,7 @@ var components = []Component{
 		VersionVariable: kubernetesVersion, VersionModule: "k8s.io/kubernetes", ColdCPU: 78,
 	},
 	{Name: "source-controller", Family: "source-controller", Package: "github.com/fluxcd/source-controller", ColdCPU: 580},
+	{Name: "source-controller-1.7", Family: "source-controller-1.7", Package: "github.com/fluxcd/source-controller", ColdCPU: 580},
 	{Name: "kustomize-controller", Family: "kustomize-controller", Package: "github.com/fluxcd/kustomize-controller", ColdCPU: 337},
 	{Name: "cosign", Family: "cosign", Package: "github.com/sigstore/cosign/v3/cmd/cosign", ColdCPU: 312},
 	{Name: "distribution", Family: "registry", Package: "github.com/distribution/distribution/v3/cmd/registry", ColdCPU: 161},

@@ -37,7 +37,8 @@ func Flux29() Release {
 	return Release{"v1.9.3", "h1:Zj1gfvK/2MFIm/K3vh5fSHoJBoggLKMuLWf5ZEmaF0w="}
 }
 
-// Flux27 is of the last line that serves v1beta2, beside v1.
+// Flux27 is of the last line that serves v1beta2, beside v1
+// (test/stack/source-controller-1.7/go.mod).
 func Flux27() Release {
 	return Release{"v1.7.3", "h1:gFfeBiNUgF0kFFGap/rrMeJqz+0Tod0ARENJO8w/UA8="}
 }

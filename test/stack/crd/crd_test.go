@@ -66,27 +66,31 @@ func TestSumIsChecked(t *testing.T) {
 	}
 }
 
-// TestPin holds the release and the controller that the stack runs together.
+// TestPin holds the releases and the controllers that the stack runs together.
 func TestPin(t *testing.T) {
 	t.Parallel()
-	const file = "../source-controller/go.mod"
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mod, err := modfile.ParseLax(file, data, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range mod.Require {
-		if r.Mod.Path == module {
-			if r.Mod.Version != Flux29().Version {
-				t.Errorf("%s requires %s, the definitions are of %s", file, r.Mod.Version, Flux29().Version)
+	for family, release := range map[string]Release{
+		"source-controller": Flux29(), "source-controller-1.7": Flux27(),
+	} {
+		file := "../" + family + "/go.mod"
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mod, err := modfile.ParseLax(file, data, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		version := "nothing"
+		for _, r := range mod.Require {
+			if r.Mod.Path == module {
+				version = r.Mod.Version
 			}
-			return
+		}
+		if version != release.Version {
+			t.Errorf("%s requires %s, the definitions are of %s", file, version, release.Version)
 		}
 	}
-	t.Errorf("%s does not require %s", file, module)
 }
 
 func TestServeOnly(t *testing.T) {

@@ -1,0 +1,135 @@
+package container_test
+
+import (
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// maxBinary bounds the stripped binary, in bytes.
+const maxBinary = 40 << 20
+
+func TestContents(t *testing.T) {
+	i := theImage(t)
+	t.Run("nothing else is in it", func(t *testing.T) {
+		var found []string
+		err := filepath.WalkDir(i.root, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				name, _ := filepath.Rel(i.root, path)
+				found = append(found, name)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{
+			"bin/busybox", "bin/chmod", "bin/env", "bin/find", "bin/mv", "bin/rm", "bin/sh", "bin/stat", "bin/tail", "bin/tar",
+			"etc/ssl/certs/ca-certificates.crt", "flux-verify-gate",
+		}
+		if !slices.Equal(found, want) {
+			t.Errorf("found  %v\nwanted %v", found, want)
+		}
+	})
+	t.Run("tmp can be written", func(t *testing.T) {
+		info, err := os.Stat(filepath.Join(i.root, "tmp"))
+		if err != nil {
+			t.Fatalf("the TUF client needs a temporary folder: %v", err)
+		}
+		if got, want := info.Mode(), fs.ModeDir|fs.ModeSticky|0o777; got != want {
+			t.Errorf("/tmp has the mode %v, want %v", got, want)
+		}
+	})
+	t.Run("the certificate authorities", func(t *testing.T) {
+		// The first place where crypto/x509 looks on Linux (root_linux.go).
+		rest, err := os.ReadFile(filepath.Join(i.root, "etc/ssl/certs/ca-certificates.crt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := 0
+		for block, rest := pem.Decode(rest); block != nil; block, rest = pem.Decode(rest) {
+			if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+				t.Fatal(err)
+			}
+			count++
+		}
+		if count < 100 {
+			t.Errorf("found %d certificate authorities, want at least 100", count)
+		}
+	})
+	t.Run("sizes", func(t *testing.T) {
+		binary, err := os.Stat(filepath.Join(i.root, "flux-verify-gate"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var total int64
+		err = filepath.WalkDir(i.root, func(_ string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			info, err := d.Info()
+			if err == nil {
+				total += info.Size()
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("the binary has %.1f MB, all files of the image %.1f MB", float64(binary.Size())/1e6, float64(total)/1e6)
+		if binary.Size() >= maxBinary {
+			t.Errorf("the binary has %d bytes, want less than %d", binary.Size(), maxBinary)
+		}
+	})
+}
+
+func TestImageConfiguration(t *testing.T) {
+	i := theImage(t)
+	text, err := i.do(t.Context(), "inspect", "--type", "image", "flux-verify-gate:smoke")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var inspected struct {
+		OCIv1 struct {
+			Config struct {
+				User       string
+				Entrypoint []string
+				Cmd        []string
+				Env        []string
+			} `json:"config"`
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &inspected); err != nil {
+		t.Fatal(err)
+	}
+	config := inspected.OCIv1.Config
+	if config.User != "" && config.User != "root" && config.User != "0" {
+		t.Errorf("the image runs as %q; only root can read and write what the runner mounts", config.User)
+	}
+	if got := strings.Join(config.Entrypoint, " "); got != theAction(t).Runs.Entrypoint {
+		t.Errorf("the entrypoint is %q, and action.yml's %q", got, theAction(t).Runs.Entrypoint)
+	}
+	if len(config.Cmd) > 0 {
+		t.Errorf("the image has the arguments %q, want none", config.Cmd)
+	}
+	if got := strings.Join(config.Env, " "); got != "PATH=/bin" {
+		t.Errorf("the image sets %q, want only PATH=/bin", got)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	i := theImage(t)
+	got, err := i.do(t.Context(), "run", i.container, "--", theAction(t).Runs.Entrypoint, "version")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "flux-verify-gate " + buildVersion; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,221 @@
+package container_test
+
+import (
+	"bufio"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// How the runner cancels a step (actions/runner v2.336, ProcessInvoker.cs):
+// SIGINT, SIGTERM when that has not ended it, and then it is killed.
+const (
+	untilTerminate = 7500 * time.Millisecond
+	untilKill      = 2500 * time.Millisecond
+)
+
+// silent is a server on the loopback interface that accepts connections and
+// never answers. Its channel gives one value for each.
+func silent(t *testing.T) (address string, asked <-chan struct{}) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	connections := make(chan struct{}, 100)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var open []net.Conn
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				break
+			}
+			open = append(open, conn)
+			connections <- struct{}{}
+		}
+		for _, conn := range open {
+			_ = conn.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = listener.Close()
+		<-done
+	})
+	return listener.Addr().String(), connections
+}
+
+// await waits for a step to have asked a server, or ends the test.
+func (r *running) await(asked <-chan struct{}) {
+	r.t.Helper()
+	select {
+	case <-asked:
+	case <-time.After(2 * time.Minute):
+		_ = r.cmd.Process.Kill()
+		r.t.Fatalf("the step asked nobody\n%s%s", r.stdout.String(), r.stderr.String())
+	}
+}
+
+// gate gives the process of the gate, which Docker would signal.
+func (r *running) gate() *os.Process {
+	r.t.Helper()
+	return r.descendant(filepath.Base(theAction(r.t).Runs.Entrypoint))
+}
+
+// descendant gives the process below buildah that runs a program.
+func (r *running) descendant(name string) *os.Process {
+	r.t.Helper()
+	var find func(pid int) int
+	find = func(pid int) int {
+		if program, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe"); err == nil && filepath.Base(program) == name {
+			return pid
+		}
+		lists, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
+		r.must(err)
+		for _, list := range lists {
+			children, err := os.ReadFile(list)
+			if err != nil {
+				continue
+			}
+			for _, child := range strings.Fields(string(children)) {
+				number, err := strconv.Atoi(child)
+				r.must(err)
+				if found := find(number); found != 0 {
+					return found
+				}
+			}
+		}
+		return 0
+	}
+	pid := find(r.cmd.Process.Pid)
+	if pid == 0 {
+		r.t.Fatalf("%s is not running\n%s%s", name, r.stdout.String(), r.stderr.String())
+	}
+	process, err := os.FindProcess(pid)
+	r.must(err)
+	return process
+}
+
+// cancel ends the step as the runner does, with the signals that are given, and
+// fails the test if it had to be killed.
+func (r *running) cancel(signals ...syscall.Signal) result {
+	t := r.t
+	t.Helper()
+	process := r.gate()
+	ended := make(chan result, 1)
+	signal := func(s syscall.Signal) {
+		if err := process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Errorf("%v: %v", s, err)
+		}
+	}
+	started := time.Now()
+	signal(signals[0])
+	go func() { ended <- r.wait() }()
+	pause := untilTerminate
+	for _, s := range append(signals[1:], syscall.SIGKILL) {
+		if s == syscall.SIGKILL {
+			pause = untilKill
+		}
+		select {
+		case res := <-ended:
+			t.Logf("it ended %s after the first signal", time.Since(started).Round(time.Millisecond))
+			return res
+		case <-time.After(pause):
+			signal(s)
+		}
+	}
+	t.Errorf("it had to be killed")
+	return <-ended
+}
+
+func TestCancelledWhileItWaits(t *testing.T) {
+	theImage(t)
+	tests := []struct {
+		name    string
+		signals []syscall.Signal
+	}{
+		{"as the runner does", []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}},
+		{"by SIGTERM alone", []syscall.Signal{syscall.SIGTERM}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			address, asked := silent(t)
+			r := live(map[string]string{"timeout": "10m"}, map[string]string{"KUBECONFIG": hostTemp + "/kc"},
+				map[string]string{hostTemp + "/kc": kubeconfig("https://"+address, "")}).start(t.Context(), t)
+			r.await(asked)
+			res := r.cancel(tt.signals...)
+			res.want("undecided", "cancelled", 2)
+			res.says("https://" + address)
+			res.wantReport("flux-verify-gate-report.json", "undecided")
+		})
+	}
+}
+
+// TestCancelledWithASecondSignal sends the second signal at once, so that it
+// comes while the outputs are being written.
+func TestCancelledWithASecondSignal(t *testing.T) {
+	address, asked := silent(t)
+	r := live(map[string]string{"timeout": "10m"}, map[string]string{"KUBECONFIG": hostTemp + "/kc"},
+		map[string]string{hostTemp + "/kc": kubeconfig("https://"+address, "")}).start(t.Context(), t)
+	r.await(asked)
+	process := r.gate()
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGINT} {
+		if err := process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Error(err)
+		}
+	}
+	r.wait().want("undecided", "cancelled", 2)
+}
+
+// TestTrustedRootInTheContainer holds that the TUF client has the folder that
+// it needs: it gets as far as asking its repository, here through a proxy that
+// does not answer, and the folder is gone when the step is cancelled.
+func TestTrustedRootInTheContainer(t *testing.T) {
+	asked := make(chan struct{}, 100)
+	hosts := make(chan string, 100)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { _ = conn.Close() })
+			if request, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+				hosts <- request.Host
+				asked <- struct{}{}
+			}
+		}
+	}()
+	s := recorded(t, "verified.json", map[string]string{"signature": "verify"})
+	s.env = map[string]string{"HTTPS_PROXY": "http://" + listener.Addr().String()}
+	r := s.start(t.Context(), t)
+	r.await(asked)
+	if host := <-hosts; !strings.Contains(host, "sigstore") {
+		t.Errorf("the proxy was asked for %s, want the TUF repository of Sigstore", host)
+	}
+	folders, err := filepath.Glob(filepath.Join(r.image.root, "tmp", "flux-verify-gate-tuf-*"))
+	if err != nil || len(folders) != 1 {
+		t.Errorf("found the folders %v in /tmp, want one of the TUF client's: %v", folders, err)
+	}
+	res := r.cancel(syscall.SIGINT, syscall.SIGTERM)
+	if res.status == 0 || res.outputs["verified"] != "false" {
+		t.Errorf("exit status %d and verified=%q, want a failure and false", res.status, res.outputs["verified"])
+	}
+	if strings.Contains(res.log, "temporary directory") {
+		t.Errorf("the TUF client had no temporary folder")
+	}
+	res.showIfFailed()
+}
