@@ -50,7 +50,7 @@ func checkURL(f *facts) []Finding {
 	}
 	return one(Finding{
 		Code: SourceURL, Outcome: Fail,
-		Title: "the source points at another repository", Expected: f.want.URL, Found: url,
+		Title: "the source points at another repository", Expected: f.want.URL, Found: orNothing(url),
 		Remedy: "correct spec.url of the source, or the input url",
 	})
 }

@@ -123,7 +123,7 @@ func checkVerificationRevision(f *facts) []Finding {
 		return one(Finding{
 			Code: MessageUnknown, Outcome: Unknown, Wait: WaitDeadline,
 			Title:    "the controller's message does not name a revision in the known form",
-			Expected: verifiedPrefix + "<tag>@sha256:<hex>", Found: c.Message,
+			Expected: verifiedPrefix + "<tag>@sha256:<hex>", Found: orNothing(c.Message),
 			Remedy: "see whether this release of the gate knows your Flux version (docs/flux-versions.md)",
 		})
 	}
@@ -160,7 +160,7 @@ func checkReady(f *facts) []Finding {
 	if stored, ok := storedRevision(message); !ok || stored != f.source.revision() {
 		finding.Title = "what is in storage is not the revision that the status names"
 		finding.Expected = storedPrefix + f.source.revision() + "'"
-		finding.Found = message
+		finding.Found = orNothing(message)
 		return one(finding)
 	}
 	return pass(NotReady, "the source is Ready, and the artifact is in storage")
