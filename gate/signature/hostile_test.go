@@ -666,3 +666,71 @@ func TestPanic(t *testing.T) {
 		t.Errorf("expected a refusal, found %+v", got)
 	}
 }
+
+// TestRedirects follows a registry to its storage, and leaves the credentials at
+// home.
+func TestRedirects(t *testing.T) {
+	t.Parallel()
+	s := sharedSigstore(t)
+	r := newRepository(t)
+	r.attach(goodBundle(t, s, r.digest), r.digest)
+	var leaked atomic.Bool
+	storage := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		leaked.Store(leaked.Load() || req.Header.Get("Authorization") != "")
+		_, _ = w.Write(r.blobs[req.URL.Path[1:]])
+	}))
+	t.Cleanup(storage.Close)
+	server := r.serve(true)
+	var authorized atomic.Bool
+	server.mutex.Lock()
+	server.before = func(w http.ResponseWriter, req *http.Request) bool {
+		if _, _, ok := req.BasicAuth(); !ok {
+			w.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return true
+		}
+		_, digest, ok := strings.Cut(req.URL.Path, "/blobs/")
+		if ok {
+			authorized.Store(true)
+			http.Redirect(w, req, storage.URL+"/"+digest, http.StatusTemporaryRedirect)
+		}
+		return ok
+	}
+	server.mutex.Unlock()
+	k := checker(t, s)
+	k.Credentials = Credentials{Username: "ci", Password: "s3cret"}
+	got := k.Check(deadline(t, time.Minute), server.target(r))
+	if !want().SignedBy(got.Found) || !got.Complete || !authorized.Load() {
+		t.Errorf("expected the bundle from the storage, found:\n%s", tellAll(got))
+	}
+	if leaked.Load() {
+		t.Error("expected the credentials to stay with the registry, found them at the storage")
+	}
+
+	for _, c := range []struct {
+		from, to string
+		ok       bool
+	}{
+		{"https://registry.example/v2/", "https://storage.example/x", true},
+		{"https://registry.example/v2/", "https://registry.example/x", true},
+		{"https://registry.example/v2/", "http://storage.example/x", false},
+		{"https://registry.example/v2/", "http://registry.example/x", false},
+		{"https://registry.example/v2/", "https://169.254.169.254/latest/meta-data", false},
+		{"https://registry.example/v2/", "https://10.0.0.1/x", false},
+		{"https://registry.example/v2/", "https://[::1]/x", false},
+		{"http://10.0.0.1:5000/v2/", "http://10.0.0.2/x", true},
+		{"http://registry.example/v2/", "http://127.0.0.1/x", false},
+	} {
+		from, err := http.NewRequest(http.MethodGet, c.from, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to, err := http.NewRequest(http.MethodGet, c.to, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := checkRedirect(to, []*http.Request{from}); (err == nil) != c.ok {
+			t.Errorf("%s to %s: expected allowed %v, found %v", c.from, c.to, c.ok, err)
+		}
+	}
+}
