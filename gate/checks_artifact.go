@@ -11,6 +11,7 @@ var artifactChecks = []check{
 		// What could not be looked at comes with the signatures.
 		BadInput, NoAnswer, RegistryDenied, RegistryUnreachable, TrustedRootUnavailable,
 	}, checkSignatures},
+	{[]Code{ControllerDisagrees, WillRefuse}, checkController},
 }
 
 // checkDigest compares the digest of what is serving now, which is the manifest

@@ -53,6 +53,9 @@ func (f *facts) explainAccepted(verify *sourcev1.OCIRepositoryVerification, s Si
 			refusing = append(refusing, v)
 		}
 	}
+	if len(possible) == 0 && !s.Complete && !f.want.SignedBy(s.Found) {
+		return nil // what could not be looked at is the cause, and says it
+	}
 	if len(possible) == 0 {
 		finding := Finding{
 			Code: ControllerDisagrees, Outcome: Fail, Wait: WaitOnceMore,

@@ -137,7 +137,8 @@ type VerifierTest struct {
 	Detail string
 }
 
-// IsOf says whether these are the signatures of what a source serves.
+// IsOf says whether these are the signatures of what a source serves; none are of
+// nothing.
 func (s *Signatures) IsOf(source *Source) bool {
-	return source != nil && s.Digest != "" && s.Digest == source.Digest()
+	return s != nil && source != nil && s.Digest != "" && s.Digest == source.Digest()
 }
