@@ -53,10 +53,10 @@ func (f *facts) explainAccepted(verify *sourcev1.OCIRepositoryVerification, s Si
 			refusing = append(refusing, v)
 		}
 	}
-	if len(possible) == 0 && !s.Complete && !f.want.SignedBy(s.Found) {
-		return nil // what could not be looked at is the cause, and says it
-	}
 	if len(possible) == 0 {
+		if !s.Complete && !f.want.SignedBy(s.Found) {
+			return nil // what could not be looked at is the cause, and says it
+		}
 		finding := Finding{
 			Code: ControllerDisagrees, Outcome: Fail, Wait: WaitOnceMore,
 			Title:    "the controller says that it verified the signature, and nothing in the registry explains that",
@@ -65,8 +65,10 @@ func (f *facts) explainAccepted(verify *sourcev1.OCIRepositoryVerification, s Si
 			Remedy:   "do not promote. The policy may have changed while a verification ran: make the controller verify again (any change of the spec), then run the gate again",
 		}
 		if !s.Complete {
+			// A required signer has signed, so nobody else says that something
+			// was left out.
 			finding.Outcome, finding.Wait = Unknown, WaitDeadline
-			finding.Title = "the controller says that it verified the signature, and the search for it was not complete"
+			finding.Title = "the controller says that it verified the signature, and the search for what explains that was not complete"
 		}
 		return one(finding)
 	}

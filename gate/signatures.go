@@ -137,7 +137,7 @@ type VerifierTest struct {
 	Detail string
 }
 
-// IsOf says whether these are the signatures of what a source serves; none are of
+// IsOf says whether these are the signatures of what a source serves; nil is of
 // nothing.
 func (s *Signatures) IsOf(source *Source) bool {
 	return s != nil && source != nil && s.Digest != "" && s.Digest == source.Digest()

@@ -2,9 +2,11 @@ package action
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -65,6 +67,39 @@ func TestReadmeHasTheTables(t *testing.T) {
 	}
 	section(t, "README.md", "inputs", inputs.String())
 	section(t, "README.md", "outputs", outputs.String())
+}
+
+// TestReadmeShowsWhatTheCommandsPrint runs the commands of the README.
+func TestReadmeShowsWhatTheCommandsPrint(t *testing.T) {
+	data, err := os.ReadFile(root + "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var commands [][]string
+	for line := range strings.Lines(string(data)) {
+		if command, ok := strings.CutPrefix(line, "$ go run . --object "); ok {
+			commands = append(commands, append([]string{"--object"}, strings.Fields(command)...))
+		}
+	}
+	if len(commands) != 2 {
+		t.Fatalf("README.md shows %d runs of the gate, want 2", len(commands))
+	}
+	for i, want := range []struct {
+		section string
+		status  int
+	}{{"verified", 0}, {"rejected", 1}} {
+		args := append(commands[i], "--report", filepath.Join(t.TempDir(), "report.json"))
+		printed := func() string {
+			t.Chdir(root)
+			r := step{args: args, outside: true}.run(context.Background(), t)
+			if r.status != want.status {
+				t.Errorf("exit status %d, want %d\n%s%s", r.status, want.status, r.stdout, r.stderr)
+			}
+			t.Chdir("gate/action")
+			return r.stdout
+		}()
+		section(t, "README.md", want.section, "```\n"+printed+"```\n")
+	}
 }
 
 // cell makes a help text fit into a cell of a Markdown table.

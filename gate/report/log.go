@@ -93,7 +93,7 @@ func WriteLog(w io.Writer, r gate.Report, s Style) error {
 		l.field("key", sig.Key)
 		l.field("why not", sig.Why)
 	}
-	if passed := by(r, gate.Pass); len(passed) > 0 {
+	if passed := passes(r); len(passed) > 0 {
 		codes := make([]string, len(passed))
 		for i, f := range passed {
 			codes[i] = EscapeTo(string(f.Code), nameLimit)

@@ -70,6 +70,12 @@ func by(r gate.Report, outcome gate.Outcome) []gate.Finding {
 	return found
 }
 
+// passes are the checks that passed, each once: what is tested in two ways may
+// have passed twice.
+func passes(r gate.Report) []gate.Finding {
+	return slices.CompactFunc(by(r, gate.Pass), func(a, b gate.Finding) bool { return a.Code == b.Code })
+}
+
 func before(a, b bool) int {
 	switch {
 	case a && !b:

@@ -276,7 +276,7 @@ func (p *page) owners(r gate.Report) {
 }
 
 func (p *page) passed(r gate.Report) {
-	passed := by(r, gate.Pass)
+	passed := passes(r)
 	if len(passed) == 0 {
 		return
 	}

@@ -190,7 +190,7 @@ func readLogEntry(raw []byte) (*protorekor.TransparencyLogEntry, error) {
 		return nil, err
 	}
 	if err := only(payload, "body", "integratedTime", "logIndex", "logID"); err != nil {
-		return nil, fmt.Errorf("Payload: %w", err)
+		return nil, fmt.Errorf("payload: %w", err)
 	}
 	body, err := base64Member(payload, "body")
 	if err != nil {

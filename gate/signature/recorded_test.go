@@ -15,12 +15,12 @@ import (
 	"flux-verify-gate/gate/signature/internal/testsigstore"
 )
 
-var update = flag.Bool("update", false, "make the recorded example in testdata/recorded anew, with new keys")
+var update = flag.Bool("update", false, "make the recorded example in examples/recorded anew, with new keys")
 
 // recorded is the example of the README's first command: an OCI layout with one
 // artifact and one signature of it, the trusted root that knows the signer, and
 // the OCIRepository that serves it.
-const recorded = "testdata/recorded"
+const recorded = "../../examples/recorded"
 
 // recordedAt is when the signature of the recorded example was made, two
 // seconds before source-controller verified it.

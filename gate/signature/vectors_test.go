@@ -16,7 +16,7 @@ import (
 )
 
 // realVectors is the directory of real signatures, which are read in place.
-func realVectors(t *testing.T) string {
+func realVectors(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("REAL_VECTORS")
 	if dir == "" {
@@ -28,7 +28,7 @@ func realVectors(t *testing.T) string {
 	return dir
 }
 
-func readFile(t *testing.T, parts ...string) []byte {
+func readFile(t testing.TB, parts ...string) []byte {
 	t.Helper()
 	body, err := os.ReadFile(filepath.Join(parts...))
 	if err != nil {
@@ -194,11 +194,29 @@ func TestRealBundles(t *testing.T) {
 	}
 }
 
-func mustRoot(t *testing.T, dir, name string) root.TrustedMaterial {
+func mustRoot(t testing.TB, dir, name string) root.TrustedMaterial {
 	t.Helper()
 	material, err := readTrustedRoot(filepath.Join(dir, "roots", name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return material
+}
+
+// BenchmarkVerifyReal verifies a real signature under the public-good root.
+func BenchmarkVerifyReal(b *testing.B) {
+	dir := realVectors(b)
+	m, err := readManifest(readFile(b, dir, "legacy", "8c0d347a", "sig-manifest.json"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	e := evidence{layout: gate.LayoutTag, payload: readFile(b, dir, "legacy", "8c0d347a", "payload.json"), annotations: m.layers[0].Annotations}
+	v := keyless{mustRoot(b, dir, "public-good.json")}
+	q := question{digest: strings.TrimSpace(string(readFile(b, dir, "legacy", "8c0d347a", "digest")))}
+	b.ReportAllocs()
+	for b.Loop() {
+		if got := v.verify(e, q); !got.Verified {
+			b.Fatalf("expected it to verify, found %+v", got)
+		}
+	}
 }

@@ -208,6 +208,10 @@ func (s *steps) certificate(leaf *x509.Certificate) (certificate.Summary, error)
 	return summary, nil
 }
 
+// issuerV1 is the older of Fulcio's two issuer extensions
+// (github.com/sigstore/fulcio, docs/oid-info.md).
+var issuerV1 = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1, 1}
+
 // oneIssuer refuses a certificate whose two issuer extensions differ: the
 // controller reads one of them for a bundle and the other for a .sig signature.
 // Fulcio writes the same into both.
@@ -215,7 +219,7 @@ func oneIssuer(leaf *x509.Certificate) error {
 	var issuers []string
 	for _, extension := range leaf.Extensions {
 		switch {
-		case extension.Id.Equal(certificate.OIDIssuer):
+		case extension.Id.Equal(issuerV1):
 			issuers = append(issuers, string(extension.Value))
 		case extension.Id.Equal(certificate.OIDIssuerV2):
 			var issuer string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,8 @@ type image struct {
 	container string
 	// root is where its file system is mounted.
 	root string
+	// files are the files of the image, before anything has run in it.
+	files []string
 }
 
 // buildVersion is the VERSION that the image is built with.
@@ -61,7 +64,12 @@ func build(t *testing.T, e *engine) (*image, error) {
 	if i.root, err = e.do(ctx, "mount", i.container); err != nil {
 		return nil, err
 	}
-	return i, nil
+	return i, filepath.WalkDir(i.root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			i.files = append(i.files, strings.TrimPrefix(path, i.root+"/"))
+		}
+		return err
+	})
 }
 
 var fromLine = regexp.MustCompile(`(?m)^FROM (\S+) AS build$`)

@@ -175,6 +175,20 @@ func TestCancelledWithASecondSignal(t *testing.T) {
 	r.wait().want("undecided", "cancelled", 2)
 }
 
+// TestKilled holds that a step that has no time to say anything has said that
+// nothing is known.
+func TestKilled(t *testing.T) {
+	address, asked := silent(t)
+	r := live(map[string]string{"timeout": "10m"}, map[string]string{"KUBECONFIG": hostTemp + "/kc"},
+		map[string]string{hostTemp + "/kc": kubeconfig("https://"+address, "")}).start(t.Context(), t)
+	r.await(asked)
+	r.must(r.gate().Kill())
+	res := r.wait()
+	if res.status == 0 || res.outputs["verdict"] != "undecided" || res.outputs["verified"] != "false" || res.outputs["reference"] != "" {
+		t.Errorf("exit status %d and outputs %v, want a failure and undecided", res.status, res.outputs)
+	}
+}
+
 // TestTrustedRootInTheContainer holds that the TUF client has the folder that
 // it needs: it gets as far as asking its repository, here through a proxy that
 // does not answer, and the folder is gone when the step is cancelled.

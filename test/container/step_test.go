@@ -3,6 +3,7 @@ package container_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"os/exec"
@@ -79,6 +80,8 @@ type step struct {
 	files map[string]string
 	// oldRunner is one before v2.331, which does not mount its temp folder.
 	oldRunner bool
+	// arguments are a command line beside the inputs.
+	arguments []string
 	// readOnly mounts the folder of the file commands read-only.
 	readOnly bool
 }
@@ -227,6 +230,7 @@ func (s step) start(ctx context.Context, t *testing.T) *running {
 	args = append(args, i.container, "--", action.Runs.Entrypoint)
 	// Where action.yml has no runs.args, the input args is the command line.
 	args = append(args, strings.Fields(s.with["args"])...)
+	args = append(args, s.arguments...)
 	r.cmd = i.command(ctx, args...)
 	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
 	r.must(r.cmd.Start())
@@ -240,8 +244,7 @@ func (r *running) dockerSocket() string {
 	path := filepath.Join(r.host, "docker.sock")
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	r.must(err)
-	r.must(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}))
-	r.must(syscall.Close(fd))
+	r.must(errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Close(fd)))
 	return path
 }
 
@@ -285,6 +288,10 @@ func (r *running) holdHouse(res result) {
 			t.Errorf("the runner would obey %q", c.Line)
 		}
 	}
+	given := map[string]bool{}
+	for path := range r.files {
+		given[r.path(path)] = true
+	}
 	r.must(filepath.WalkDir(r.host, func(path string, d os.DirEntry, err error) error {
 		if err != nil || path == filepath.Join(r.host, "docker.sock") {
 			return err
@@ -296,7 +303,7 @@ func (r *running) holdHouse(res result) {
 		if stat := info.Sys().(*syscall.Stat_t); stat.Uid != runnerUID || stat.Gid != runnerGID {
 			t.Errorf("%s is left with the owner %d:%d, so a later step cannot change it", path, stat.Uid, stat.Gid)
 		}
-		if d.Type().IsRegular() {
+		if d.Type().IsRegular() && !given[path] {
 			content, err := os.ReadFile(path)
 			if err != nil {
 				return err

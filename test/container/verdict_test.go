@@ -95,9 +95,9 @@ func TestRefused(t *testing.T) {
 	}{
 		// action.yml's entrypoint wins over this one, and so the gate sees it.
 		{"with entrypoint", map[string]string{"entrypoint": "/bin/true"}, "entrypoint"},
-		{"with args", map[string]string{"args": "--signature skip"}, "arguments"},
-		{"with args that print the version", map[string]string{"args": "version"}, "arguments"},
-		{"with args that print the help", map[string]string{"args": "--help"}, "arguments"},
+		{"with args", map[string]string{"args": "--signature skip"}, "expected: no args"},
+		{"with args that print the version", map[string]string{"args": "version"}, "expected: no args"},
+		{"with args that print the help", map[string]string{"args": "--help"}, "expected: no args"},
 		{"an input that is not declared", map[string]string{"required-signer": "x"}, "required-signer"},
 		{"a blank word", map[string]string{"signature": ""}, "verify or skip"},
 		{"no digest", map[string]string{"digest": ""}, "digest"},
@@ -109,6 +109,15 @@ func TestRefused(t *testing.T) {
 			r.says(tt.says)
 		})
 	}
+	for _, argument := range []string{"version", "--help", "suggest", "--signature=skip"} {
+		t.Run("the argument "+argument, func(t *testing.T) {
+			s := recorded(t, "verified.json", nil)
+			s.arguments = []string{argument}
+			r := s.run(t)
+			r.want("undecided", "bad-input", 2)
+			r.says("arguments", argument)
+		})
+	}
 }
 
 func TestOutputsThatCannotBeWritten(t *testing.T) {
@@ -118,7 +127,7 @@ func TestOutputsThatCannotBeWritten(t *testing.T) {
 	if r.status != 2 || len(r.outputs) > 0 || r.summary != "" {
 		t.Errorf("exit status %d, want 2; outputs %v and summary %q, want none", r.status, r.outputs, r.summary)
 	}
-	r.says("the verdict could not be written", "read-only file system")
+	r.says("cannot be written", "read-only file system")
 	if strings.Contains(r.log, "::stop-commands") {
 		t.Error("the log stops commands")
 	}
