@@ -54,16 +54,23 @@ func (f *facts) explainAccepted(verify *sourcev1.OCIRepositoryVerification, s Si
 		}
 	}
 	if len(possible) == 0 {
-		if !s.Complete {
-			return nil // what could not be looked at says it
+		if !s.Complete && !f.want.SignedBy(s.Found) {
+			return nil // what could not be looked at is the cause, and says it
 		}
-		return one(Finding{
+		finding := Finding{
 			Code: ControllerDisagrees, Outcome: Fail, Wait: WaitOnceMore,
 			Title:    "the controller says that it verified the signature, and nothing in the registry explains that",
 			Expected: "a signature that the live policy accepts, in a layout that the controller looks at",
 			Found:    f.sides(verify, s),
 			Remedy:   "do not promote. The policy may have changed while a verification ran: make the controller verify again (any change of the spec), then run the gate again",
-		})
+		}
+		if !s.Complete {
+			// A required signer has signed, so nobody else says that something
+			// was left out.
+			finding.Outcome, finding.Wait = Unknown, WaitDeadline
+			finding.Title = "the controller says that it verified the signature, and the search for what explains that was not complete"
+		}
+		return one(finding)
 	}
 	findings := pass(ControllerDisagrees, "what the registry holds explains the controller's word")
 	if len(refusing) > 0 {

@@ -50,7 +50,8 @@ func TestCheckController(t *testing.T) {
 	}{
 		{"both accept", keylessPolicy("^main$"), metav1.ConditionTrue, "", []Signature{bundle}, false, "controller-disagrees:pass"},
 		{"the controller accepts what is not there", keylessPolicy("^main$"), metav1.ConditionTrue, "", nil, false, "controller-disagrees:fail"},
-		{"nor was found in an incomplete search", keylessPolicy("^main$"), metav1.ConditionTrue, "", nil, true, ""},
+		{"what could not be looked at is the cause", keylessPolicy("^main$"), metav1.ConditionTrue, "", nil, true, ""},
+		{"a search that was not complete may explain it", keylessPolicy("^main$", "^x$"), metav1.ConditionTrue, "", []Signature{bundle}, true, "controller-disagrees:unknown"},
 		{"the policy changed while it verified", keylessPolicy("^new$"), metav1.ConditionTrue, "", []Signature{bundle}, false, "controller-disagrees:fail"},
 		{"several identities cannot have accepted a bundle", keylessPolicy("^main$", "^x$"), metav1.ConditionTrue, "", []Signature{bundle}, false, "controller-disagrees:fail"},
 		{"several identities accept a tag signature", keylessPolicy("^main$", "^x$"), metav1.ConditionTrue, "", []Signature{tag}, false, "controller-disagrees:pass"},

@@ -10,10 +10,8 @@ import (
 // unreachable are the codes that no evidence can bring about in Decide today,
 // each with the reason.
 var unreachable = map[gate.Code]string{
-	gate.ControllerDisagrees: "not built yet",
-	gate.WillRefuse:          "not built yet",
-	gate.CanaryAccepted:      "not built yet",
-	gate.CanaryDiffers:       "not built yet",
+	gate.CanaryAccepted: "not built yet",
+	gate.CanaryDiffers:  "not built yet",
 }
 
 // neverFine are the codes of which there is no near miss: what could not be
