@@ -53,14 +53,14 @@ func silent(t *testing.T) (address string, asked <-chan struct{}) {
 	return listener.Addr().String(), connections
 }
 
-// await waits for a step to have asked a server, or ends the test.
+// await waits until a step has asked a server, and ends the test if it ends
+// before. The step's own timeout bounds it.
 func (r *running) await(asked <-chan struct{}) {
 	r.t.Helper()
 	select {
 	case <-asked:
-	case <-time.After(2 * time.Minute):
-		_ = r.cmd.Process.Kill()
-		r.t.Fatalf("the step asked nobody\n%s%s", r.stdout.String(), r.stderr.String())
+	case err := <-r.done:
+		r.t.Fatalf("the step ended and asked nobody: %v\n%s%s", err, r.stdout.String(), r.stderr.String())
 	}
 }
 
@@ -110,7 +110,6 @@ func (r *running) cancel(signals ...syscall.Signal) result {
 	t := r.t
 	t.Helper()
 	process := r.gate()
-	ended := make(chan result, 1)
 	signal := func(s syscall.Signal) {
 		if err := process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Errorf("%v: %v", s, err)
@@ -118,39 +117,63 @@ func (r *running) cancel(signals ...syscall.Signal) result {
 	}
 	started := time.Now()
 	signal(signals[0])
-	go func() { ended <- r.wait() }()
 	pause := untilTerminate
 	for _, s := range append(signals[1:], syscall.SIGKILL) {
 		if s == syscall.SIGKILL {
 			pause = untilKill
 		}
 		select {
-		case res := <-ended:
+		case err := <-r.done:
 			t.Logf("it ended %s after the first signal", time.Since(started).Round(time.Millisecond))
-			return res
+			return r.ended(err)
 		case <-time.After(pause):
 			signal(s)
 		}
 	}
 	t.Errorf("it had to be killed")
-	return <-ended
+	return r.ended(<-r.done)
+}
+
+// isProcessOne says that a process is the first one of its namespace.
+func isProcessOne(t *testing.T, pid int) bool {
+	t.Helper()
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		// The last of these is its number in its own namespace.
+		if ids, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			return strings.HasSuffix(strings.TrimSpace(ids), "\t1")
+		}
+	}
+	t.Fatal("expected a line NSpid: in the status of a process, found none")
+	return false
 }
 
 func TestCancelledWhileItWaits(t *testing.T) {
 	theImage(t)
 	tests := []struct {
-		name    string
-		signals []syscall.Signal
+		name       string
+		signals    []syscall.Signal
+		processOne bool
 	}{
-		{"as the runner does", []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}},
-		{"by SIGTERM alone", []syscall.Signal{syscall.SIGTERM}},
+		{"as the runner does", []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, false},
+		{"as the runner does, as process 1", []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, true},
+		{"by SIGTERM alone", []syscall.Signal{syscall.SIGTERM}, false},
+		{"by SIGTERM alone, as process 1", []syscall.Signal{syscall.SIGTERM}, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			address, asked := silent(t)
-			r := live(map[string]string{"timeout": "10m"}, map[string]string{"KUBECONFIG": hostTemp + "/kc"},
-				map[string]string{hostTemp + "/kc": kubeconfig("https://"+address, "")}).start(t.Context(), t)
+			s := live(map[string]string{"timeout": "10m"}, map[string]string{"KUBECONFIG": hostTemp + "/kc"},
+				map[string]string{hostTemp + "/kc": kubeconfig("https://"+address, "")})
+			s.processOne = tt.processOne
+			r := s.start(t.Context(), t)
 			r.await(asked)
+			if got := isProcessOne(t, r.gate().Pid); got != tt.processOne {
+				t.Errorf("the gate is process 1: %v, want %v", got, tt.processOne)
+			}
 			res := r.cancel(tt.signals...)
 			res.want("undecided", "cancelled", 2)
 			res.says("https://" + address)

@@ -80,6 +80,10 @@ type step struct {
 	files map[string]string
 	// oldRunner is one before v2.331, which does not mount its temp folder.
 	oldRunner bool
+	// processOne gives the gate a process namespace of its own, so that it is
+	// process 1, as in Docker: the kernel gives that one no signal that it has
+	// no handler for.
+	processOne bool
 	// arguments are a command line beside the inputs.
 	arguments []string
 	// readOnly mounts the folder of the file commands read-only.
@@ -93,6 +97,7 @@ type running struct {
 	image  *image
 	host   string
 	cmd    *exec.Cmd
+	done   chan error
 	stdout bytes.Buffer
 	stderr bytes.Buffer
 }
@@ -209,7 +214,7 @@ func (r *running) write(host, content string, mode os.FileMode) {
 func (s step) start(ctx context.Context, t *testing.T) *running {
 	t.Helper()
 	i := theImage(t)
-	r := &running{step: s, t: t, image: i, host: t.TempDir()}
+	r := &running{step: s, t: t, image: i, host: t.TempDir(), done: make(chan error, 1)}
 	r.layOut()
 	args := []string{"run", "--workingdir", "/github/workspace", "--volume", r.dockerSocket() + ":/var/run/docker.sock"}
 	for _, m := range mounts {
@@ -227,13 +232,18 @@ func (s step) start(ctx context.Context, t *testing.T) *running {
 		args = append(args, "--env", name+"="+env[name])
 	}
 	action := theAction(t)
-	args = append(args, i.container, "--", action.Runs.Entrypoint)
+	if s.processOne {
+		args = append(args, "--cap-add", "CAP_SYS_ADMIN", i.container, "--", "/bin/busybox", "unshare", "--pid", "--fork", action.Runs.Entrypoint)
+	} else {
+		args = append(args, i.container, "--", action.Runs.Entrypoint)
+	}
 	// Where action.yml has no runs.args, the input args is the command line.
 	args = append(args, strings.Fields(s.with["args"])...)
 	args = append(args, s.arguments...)
 	r.cmd = i.command(ctx, args...)
 	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
 	r.must(r.cmd.Start())
+	go func() { r.done <- r.cmd.Wait() }()
 	return r
 }
 
@@ -250,9 +260,15 @@ func (r *running) dockerSocket() string {
 
 // wait waits for the end of the step and reads what the runner reads.
 func (r *running) wait() result {
+	r.t.Helper()
+	return r.ended(<-r.done)
+}
+
+// ended reads what the runner reads after the step has ended.
+func (r *running) ended(waited error) result {
 	t := r.t
 	t.Helper()
-	status, err := exitStatus(r.cmd.Wait())
+	status, err := exitStatus(waited)
 	if err != nil {
 		t.Fatalf("%v\n%s%s", err, r.stdout.String(), r.stderr.String())
 	}
