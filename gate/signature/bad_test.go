@@ -475,6 +475,7 @@ func TestStrictObject(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{
 		``, `{`, `[]`, `"a"`, `null`, `{"a":1}{}`, `{"a":1} x`, `{"a":1,"a":1}`, `{"a":1,"A":1}`, `{"a"}`, `{"a":}`, "{\"a\":\"\xff\"}", `{"a":1,}`, `{"\u0061":1,"a":2}`,
+		`{"subject":1,"\u017fubject":2}`, `{"kind":1,"\u212aIND":2}`,
 	} {
 		if got, err := strictObject([]byte(bad)); err == nil {
 			t.Errorf("expected %q to be refused, found %v", bad, got)

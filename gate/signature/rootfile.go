@@ -1,9 +1,5 @@
 package signature
 
-import (
-	"fmt"
-)
-
 // PublicGoodFile says whether every certificate authority of a
 // trusted_root.json belongs to the public-good Sigstore, so that only its forms
 // of identity can be issued under it. The error says why the file is no trusted
@@ -11,7 +7,7 @@ import (
 func PublicGoodFile(path string) (bool, error) {
 	material, err := readTrustedRoot(path)
 	if err != nil {
-		return false, fmt.Errorf("expected a trusted_root.json in %s: %w", path, err)
+		return false, err
 	}
 	return publicGood(material), nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -37,7 +38,7 @@ func strictObject(data []byte) (map[string]json.RawMessage, error) {
 		if !ok {
 			return nil, fmt.Errorf("expected the name of a member, found %v", token)
 		}
-		fold := strings.ToLower(name)
+		fold := foldCase(name)
 		if folded[fold] {
 			return nil, fmt.Errorf("expected every member once, found %q twice", name)
 		}
@@ -55,6 +56,18 @@ func strictObject(data []byte) (map[string]json.RawMessage, error) {
 		return nil, errors.New("expected one JSON object, found more behind it")
 	}
 	return members, nil
+}
+
+// foldCase makes names equal that package encoding/json takes for the same one:
+// those that differ in case only, in Unicode's simple folding.
+func foldCase(name string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+			least = min(least, next)
+		}
+		return least
+	}, name)
 }
 
 // only refuses members other than the named ones.
