@@ -83,6 +83,7 @@ func (f failures) artifact(digest string, err error) gate.Failure {
 		Transient: true,
 	}
 	if f.registry == "" {
+		failure.Title = fmt.Sprintf("%s does not hold the artifact %s", f.place, digest)
 		failure.Found = "no such blob"
 		failure.Remedy = "check that the layout holds the artifact of this digest"
 		failure.Transient = false

@@ -32,7 +32,7 @@ func (r *registry) referrers(ctx context.Context, digest string) (referrerList, 
 		}
 		var found referrerList
 		var following string
-		err := retry(ctx, r.attempts, r.attempt, func(ctx context.Context) (err error) {
+		err := retry(ctx, r.dials, r.attempt, func(ctx context.Context) (err error) {
 			found, following, err = r.referrersPage(ctx, next)
 			return err
 		})
@@ -128,7 +128,7 @@ func nextPage(resp *http.Response) (string, error) {
 
 func (r *registry) referrersByTag(ctx context.Context, digest string) (referrerList, error) {
 	var list referrerList
-	err := retry(ctx, r.attempts, r.attempt, func(ctx context.Context) error {
+	err := retry(ctx, r.dials, r.attempt, func(ctx context.Context) error {
 		resp, err := r.get(ctx, r.url("manifests", tagOf(digest)), string(types.OCIImageIndex))
 		if err != nil {
 			return err

@@ -38,9 +38,9 @@ type registry struct {
 	repository name.Repository
 	auth       authn.Authenticator
 	guard      *guard
-	// attempts bounds the attempts of one request; 0: only the deadline does.
-	attempts int
-	attempt  time.Duration
+	// dials bounds the attempts to reach the address; 0: only the deadline does.
+	dials   int
+	attempt time.Duration
 	// session is set by artifact, before anything else is asked for.
 	session atomic.Pointer[session]
 }
@@ -72,9 +72,8 @@ func newRegistry(address string, insecure bool, credentials Credentials, base ht
 	}
 	r := &registry{repository: repository, auth: auth, guard: &guard{base: base}, attempt: attemptTimeout}
 	if clusterOnly(repository.RegistryStr()) {
-		// Patience does not bring such an address any nearer, but one hiccup
-		// may happen there too.
-		r.attempts = 3
+		// Patience does not bring such an address any nearer.
+		r.dials = 3
 	}
 	return r, credential, nil
 }
@@ -94,7 +93,7 @@ func (r *registry) schemes() []string {
 // authentication is needed; the handshake comes when the answer is no.
 func (r *registry) artifact(ctx context.Context, digest string) (content, error) {
 	var found content
-	err := retry(ctx, r.attempts, 2*r.attempt, func(ctx context.Context) (err error) {
+	err := retry(ctx, r.dials, 2*r.attempt, func(ctx context.Context) (err error) {
 		if r.auth == authn.Anonymous {
 			for _, scheme := range r.schemes() {
 				r.use(r.guard, scheme)
@@ -277,7 +276,7 @@ func contentType(header http.Header) string {
 
 func (r *registry) manifest(ctx context.Context, digest string, limit int64) (content, error) {
 	var found content
-	err := retry(ctx, r.attempts, r.attempt, func(ctx context.Context) (err error) {
+	err := retry(ctx, r.dials, r.attempt, func(ctx context.Context) (err error) {
 		found, err = r.manifestOnce(ctx, digest, limit)
 		return err
 	})
@@ -286,7 +285,7 @@ func (r *registry) manifest(ctx context.Context, digest string, limit int64) (co
 
 func (r *registry) blob(ctx context.Context, digest string, limit int64) ([]byte, error) {
 	var found []byte
-	err := retry(ctx, r.attempts, r.attempt, func(ctx context.Context) error {
+	err := retry(ctx, r.dials, r.attempt, func(ctx context.Context) error {
 		resp, err := r.get(ctx, r.url("blobs", digest), "")
 		if err != nil {
 			return err
@@ -304,7 +303,7 @@ func (r *registry) blob(ctx context.Context, digest string, limit int64) ([]byte
 
 func (r *registry) signatures(ctx context.Context, digest string) ([]content, error) {
 	var found content
-	err := retry(ctx, r.attempts, r.attempt, func(ctx context.Context) (err error) {
+	err := retry(ctx, r.dials, r.attempt, func(ctx context.Context) (err error) {
 		found, err = r.manifestOnce(ctx, signatureTagOf(digest), maxIndex)
 		return err
 	})

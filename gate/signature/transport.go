@@ -159,14 +159,20 @@ func transient(err error) bool {
 	return true
 }
 
+// unreached says that nobody was there to talk to.
+func unreached(err error) bool {
+	var (
+		operation *net.OpError
+		lookup    *net.DNSError
+	)
+	return errors.As(err, &lookup) || errors.As(err, &operation) && operation.Op == "dial"
+}
+
 // retry runs one operation until it succeeds, fails for good, or the deadline
-// of ctx leaves no time for another attempt. attempts bounds the attempts; 0
-// means that only the deadline does.
-func retry(ctx context.Context, attempts int, attempt time.Duration, operation func(context.Context) error) error {
+// of ctx leaves no time for another attempt. dials bounds the attempts to reach
+// an address at all; 0 means that only the deadline does.
+func retry(ctx context.Context, dials int, attempt time.Duration, operation func(context.Context) error) error {
 	deadline, bounded := ctx.Deadline()
-	if attempts == 0 && !bounded {
-		attempts = attemptsWithoutDeadline
-	}
 	backoff := backoffFirst
 	var last error
 	for n := 1; ; n++ {
@@ -177,7 +183,8 @@ func retry(ctx context.Context, attempts int, attempt time.Duration, operation f
 			// What went wrong before says more than that time is up.
 			return last
 		}
-		if err == nil || ctx.Err() != nil || !transient(err) || n == attempts {
+		if err == nil || ctx.Err() != nil || !transient(err) ||
+			!bounded && n == attemptsWithoutDeadline || dials > 0 && n >= dials && unreached(err) {
 			return err
 		}
 		last = err

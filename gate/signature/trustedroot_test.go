@@ -5,6 +5,7 @@ import (
 	"crypto"
 	"crypto/ed25519"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -205,10 +206,21 @@ func TestTrustedRootFile(t *testing.T) {
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	calls := 0
-	err := retry(t.Context(), 2, time.Minute, func(context.Context) error { calls++; return &statusError{status: 500} })
-	var status *statusError
-	if calls != 2 || !errors.As(err, &status) {
-		t.Errorf("expected two attempts, found %d, %v", calls, err)
+	nobody := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	err := retry(t.Context(), 2, time.Minute, func(context.Context) error { calls++; return nobody })
+	if calls != 2 || !errors.Is(err, nobody) {
+		t.Errorf("expected two attempts to reach an address, found %d, %v", calls, err)
+	}
+	calls = 0
+	err = retry(t.Context(), 1, time.Minute, func(context.Context) error {
+		calls++
+		if calls < 3 {
+			return &statusError{status: 500}
+		}
+		return nil
+	})
+	if calls != 3 || err != nil {
+		t.Errorf("expected an address that answers to be asked again, found %d, %v", calls, err)
 	}
 	for _, final := range []error{errAbsent, errUnsupported, errGivenUp, &contentError{}, &limitError{}, &deniedError{}, &answerError{status: 418}, context.Canceled, http.ErrSchemeMismatch} {
 		calls = 0
