@@ -47,6 +47,15 @@ func (p *pod) arguments(command ...string) []string {
 	return append(append(args, p.image.container, "--"), command...)
 }
 
+// start starts a command that goes on running.
+func (p *pod) start(command ...string) *running {
+	p.t.Helper()
+	r := &running{t: p.t, image: p.image, cmd: p.image.command(p.t.Context(), p.arguments(command...)...), done: make(chan error, 1)}
+	r.must(r.cmd.Start())
+	go func() { r.done <- r.cmd.Wait() }()
+	return r
+}
+
 // exec runs a command beside the one that keeps the container alive.
 func (p *pod) exec(stdin []byte, command ...string) (status int, stdout, stderr string) {
 	p.t.Helper()
@@ -147,12 +156,14 @@ func TestKubernetesMode(t *testing.T) {
 			}
 			maps.Copy(files, tt.files)
 
-			keepAlive := p.image.command(t.Context(), p.arguments("tail", "-f", "/dev/null")...)
-			if err := keepAlive.Start(); err != nil {
-				t.Fatal(err)
-			}
-			alive := &running{t: t, image: p.image, cmd: keepAlive}
-			defer alive.endTail()
+			alive := p.start("tail", "-f", "/dev/null")
+			tail := alive.descendant("busybox")
+			defer func() {
+				alive.must(tail.Signal(syscall.SIGTERM))
+				if status, err := exitStatus(<-alive.done); err != nil || status == 0 {
+					t.Errorf("tail ended with the status %d and %v, want the signal's", status, err)
+				}
+			}()
 
 			p.copyIn(files)
 			status, stdout, stderr := p.exec(nil, "sh", "-e", "/__w/_temp/step.sh")
@@ -176,16 +187,19 @@ func TestKubernetesMode(t *testing.T) {
 }
 
 // copyIn copies files into the pod's work folder and compares what arrived, as
-// the hooks do.
+// the hooks do: v0.8.0 with tar alone, later ones with a shell.
 func (p *pod) copyIn(files map[string]string) {
 	t := p.t
 	t.Helper()
-	status, stdout, stderr := p.exec(archive(t, files), "sh", "-c",
-		`tar xf - --no-same-owner -C /__w && find /__w -type f -exec chmod u+rw {} \; && find /__w -type d -exec chmod u+rwx {} \;`)
-	if status != 0 {
-		t.Fatalf("the work folder cannot be copied in: exit status %d\n%s%s", status, stdout, stderr)
+	for _, command := range [][]string{
+		{"tar", "xf", "-", "-C", "/__w"},
+		{"sh", "-c", `tar xf - --no-same-owner -C /__w && find /__w -type f -exec chmod u+rw {} \; && find /__w -type d -exec chmod u+rwx {} \;`},
+	} {
+		if status, stdout, stderr := p.exec(archive(t, files), command...); status != 0 {
+			t.Fatalf("the work folder cannot be copied in by %q: exit status %d\n%s%s", command, status, stdout, stderr)
+		}
 	}
-	status, stdout, stderr = p.exec(nil, "sh", "-c", `cd /__w && find . -type f -not -path '*/_runner_hook_responses*' -exec stat -c '%s %n' {} \;`)
+	status, stdout, stderr := p.exec(nil, "sh", "-c", `cd /__w && find . -type f -not -path '*/_runner_hook_responses*' -exec stat -c '%s %n' {} \;`)
 	got := strings.Split(strings.TrimSpace(stdout), "\n")
 	slices.Sort(got)
 	var want []string
@@ -195,15 +209,5 @@ func (p *pod) copyIn(files map[string]string) {
 	slices.Sort(want)
 	if status != 0 || !slices.Equal(got, want) {
 		t.Fatalf("exit status %d; found in the work folder\n%s\nwant\n%s\n%s", status, strings.Join(got, "\n"), strings.Join(want, "\n"), stderr)
-	}
-}
-
-// endTail ends the command that kept the pod's container alive, which must still
-// be running.
-func (r *running) endTail() {
-	process := r.descendant("busybox")
-	r.must(process.Signal(syscall.SIGTERM))
-	if status, err := exitStatus(r.cmd.Wait()); err != nil || status == 0 {
-		r.t.Errorf("tail ended with the status %d and %v, want the signal's", status, err)
 	}
 }

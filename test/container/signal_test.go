@@ -70,38 +70,45 @@ func (r *running) gate() *os.Process {
 	return r.descendant(filepath.Base(theAction(r.t).Runs.Entrypoint))
 }
 
-// descendant gives the process below buildah that runs a program.
+// descendant gives the process below buildah that runs a program, waiting for it
+// to have started; the test ends if buildah ends before.
 func (r *running) descendant(name string) *os.Process {
 	r.t.Helper()
-	var find func(pid int) int
-	find = func(pid int) int {
-		if program, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe"); err == nil && filepath.Base(program) == name {
-			return pid
+	for {
+		if pid := descendant(r.cmd.Process.Pid, name); pid != 0 {
+			process, err := os.FindProcess(pid)
+			r.must(err)
+			return process
 		}
-		lists, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
-		r.must(err)
-		for _, list := range lists {
-			children, err := os.ReadFile(list)
+		select {
+		case err := <-r.done:
+			r.t.Fatalf("%s is not running: %v\n%s%s", name, err, r.stdout.String(), r.stderr.String())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// descendant gives the number of a process, or of one below it, that runs a
+// program of that name; 0 if there is none.
+func descendant(pid int, name string) int {
+	if program, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe"); err == nil && filepath.Base(program) == name {
+		return pid
+	}
+	// Processes come and go while this looks; what cannot be read is gone.
+	lists, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
+	for _, list := range lists {
+		children, _ := os.ReadFile(list)
+		for _, child := range strings.Fields(string(children)) {
+			number, err := strconv.Atoi(child)
 			if err != nil {
 				continue
 			}
-			for _, child := range strings.Fields(string(children)) {
-				number, err := strconv.Atoi(child)
-				r.must(err)
-				if found := find(number); found != 0 {
-					return found
-				}
+			if found := descendant(number, name); found != 0 {
+				return found
 			}
 		}
-		return 0
 	}
-	pid := find(r.cmd.Process.Pid)
-	if pid == 0 {
-		r.t.Fatalf("%s is not running\n%s%s", name, r.stdout.String(), r.stderr.String())
-	}
-	process, err := os.FindProcess(pid)
-	r.must(err)
-	return process
+	return 0
 }
 
 // cancel ends the step as the runner does, with the signals that are given, and
