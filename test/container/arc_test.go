@@ -39,34 +39,40 @@ func newPod(t *testing.T) *pod {
 	return p
 }
 
-func (p *pod) arguments(command ...string) []string {
-	args := []string{"run", "--workingdir", "/__w"}
+// options are those of every command in the pod's container.
+func (p *pod) options() []string {
+	options := []string{"--workingdir", "/__w"}
 	for _, folder := range kubernetesFolders {
-		args = append(args, "--volume", filepath.Join(p.host, folder)+":"+folder)
+		options = append(options, "--volume", filepath.Join(p.host, folder)+":"+folder)
 	}
-	return append(append(args, p.image.container, "--"), command...)
+	return options
 }
 
 // start starts a command that goes on running.
 func (p *pod) start(command ...string) *running {
 	p.t.Helper()
-	r := &running{t: p.t, image: p.image, cmd: p.image.command(p.t.Context(), p.arguments(command...)...), done: make(chan error, 1)}
+	r := &running{t: p.t, image: p.image, done: make(chan error, 1)}
+	r.cmd, r.log = p.image.prepare(p.t.Context(), p.t, p.options(), command...)
 	r.must(r.cmd.Start())
 	go func() { r.done <- r.cmd.Wait() }()
 	return r
 }
 
-// exec runs a command beside the one that keeps the container alive.
-func (p *pod) exec(stdin []byte, command ...string) (status int, stdout, stderr string) {
+// exec runs a command beside the one that keeps the container alive, and gives
+// its exit status and what it printed.
+func (p *pod) exec(stdin []byte, command ...string) (status int, printed string) {
 	p.t.Helper()
-	cmd := p.image.command(p.t.Context(), p.arguments(command...)...)
-	var out, errs bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &out, &errs
+	cmd, log := p.image.prepare(p.t.Context(), p.t, p.options(), command...)
+	cmd.Stdin = bytes.NewReader(stdin)
 	status, err := exitStatus(cmd.Run())
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return status, out.String(), errs.String()
+	text, err := os.ReadFile(log)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return status, string(text)
 }
 
 // archive packs files, as the runner's user owns them.
@@ -166,8 +172,8 @@ func TestKubernetesMode(t *testing.T) {
 			}()
 
 			p.copyIn(files)
-			status, stdout, stderr := p.exec(nil, "sh", "-e", "/__w/_temp/step.sh")
-			r := result{t: t, status: status, log: stdout + stderr}
+			status, log := p.exec(nil, "sh", "-e", "/__w/_temp/step.sh")
+			r := result{t: t, status: status, log: log}
 			read := func(name string) string {
 				data, err := os.ReadFile(filepath.Join(p.host, "github/file_commands", name))
 				if err != nil {
@@ -195,12 +201,12 @@ func (p *pod) copyIn(files map[string]string) {
 		{"tar", "xf", "-", "-C", "/__w"},
 		{"sh", "-c", `tar xf - --no-same-owner -C /__w && find /__w -type f -exec chmod u+rw {} \; && find /__w -type d -exec chmod u+rwx {} \;`},
 	} {
-		if status, stdout, stderr := p.exec(archive(t, files), command...); status != 0 {
-			t.Fatalf("the work folder cannot be copied in by %q: exit status %d\n%s%s", command, status, stdout, stderr)
+		if status, printed := p.exec(archive(t, files), command...); status != 0 {
+			t.Fatalf("the work folder cannot be copied in by %q: exit status %d\n%s", command, status, printed)
 		}
 	}
-	status, stdout, stderr := p.exec(nil, "sh", "-c", `cd /__w && find . -type f -not -path '*/_runner_hook_responses*' -exec stat -c '%s %n' {} \;`)
-	got := strings.Split(strings.TrimSpace(stdout), "\n")
+	status, printed := p.exec(nil, "sh", "-c", `cd /__w && find . -type f -not -path '*/_runner_hook_responses*' -exec stat -c '%s %n' {} \;`)
+	got := strings.Split(strings.TrimSpace(printed), "\n")
 	slices.Sort(got)
 	var want []string
 	for name, content := range files {
@@ -208,6 +214,6 @@ func (p *pod) copyIn(files map[string]string) {
 	}
 	slices.Sort(want)
 	if status != 0 || !slices.Equal(got, want) {
-		t.Fatalf("exit status %d; found in the work folder\n%s\nwant\n%s\n%s", status, strings.Join(got, "\n"), strings.Join(want, "\n"), stderr)
+		t.Fatalf("exit status %d; found in the work folder\n%s\nwant\n%s", status, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

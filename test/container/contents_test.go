@@ -129,11 +129,15 @@ func TestImageConfiguration(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	i := theImage(t)
-	got, err := i.do(t.Context(), "run", i.container, "--", theAction(t).Runs.Entrypoint, "version")
+	cmd, log := i.prepare(t.Context(), t, nil, theAction(t).Runs.Entrypoint, "version")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	got, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "flux-verify-gate " + buildVersion; got != want {
+	if want := "flux-verify-gate " + buildVersion + "\n"; string(got) != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -30,6 +30,10 @@ var shared struct {
 }
 
 func TestMain(m *testing.M) {
+	if os.Args[0] == redirector {
+		fmt.Fprintln(os.Stderr, redirect(os.Args[1:]))
+		os.Exit(127)
+	}
 	status := m.Run()
 	if shared.engine != nil {
 		if err := shared.engine.remove(); err != nil {

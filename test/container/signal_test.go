@@ -60,7 +60,7 @@ func (r *running) await(asked <-chan struct{}) {
 	select {
 	case <-asked:
 	case err := <-r.done:
-		r.t.Fatalf("the step ended and asked nobody: %v\n%s%s", err, r.stdout.String(), r.stderr.String())
+		r.t.Fatalf("the step ended and asked nobody: %v\n%s", err, r.printed())
 	}
 }
 
@@ -82,7 +82,7 @@ func (r *running) descendant(name string) *os.Process {
 		}
 		select {
 		case err := <-r.done:
-			r.t.Fatalf("%s is not running: %v\n%s%s", name, err, r.stdout.String(), r.stderr.String())
+			r.t.Fatalf("%s is not running: %v\n%s", name, err, r.printed())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -224,7 +224,6 @@ func TestKilled(t *testing.T) {
 // does not answer, and the folder is gone when the step is cancelled.
 func TestTrustedRootInTheContainer(t *testing.T) {
 	asked := make(chan struct{}, 100)
-	hosts := make(chan string, 100)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -237,8 +236,8 @@ func TestTrustedRootInTheContainer(t *testing.T) {
 				return
 			}
 			t.Cleanup(func() { _ = conn.Close() })
-			if request, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
-				hosts <- request.Host
+			// The registry of the recording is asked too.
+			if request, err := http.ReadRequest(bufio.NewReader(conn)); err == nil && strings.Contains(request.Host, "sigstore") {
 				asked <- struct{}{}
 			}
 		}
@@ -247,9 +246,6 @@ func TestTrustedRootInTheContainer(t *testing.T) {
 	s.env = map[string]string{"HTTPS_PROXY": "http://" + listener.Addr().String()}
 	r := s.start(t.Context(), t)
 	r.await(asked)
-	if host := <-hosts; !strings.Contains(host, "sigstore") {
-		t.Errorf("the proxy was asked for %s, want the TUF repository of Sigstore", host)
-	}
 	folders, err := filepath.Glob(filepath.Join(r.image.root, "tmp", "flux-verify-gate-tuf-*"))
 	if err != nil || len(folders) != 1 {
 		t.Errorf("found the folders %v in /tmp, want one of the TUF client's: %v", folders, err)

@@ -93,13 +93,14 @@ type step struct {
 // running is a step that has been started.
 type running struct {
 	step
-	t      *testing.T
-	image  *image
-	host   string
-	cmd    *exec.Cmd
-	done   chan error
-	stdout bytes.Buffer
-	stderr bytes.Buffer
+	t     *testing.T
+	image *image
+	host  string
+	cmd   *exec.Cmd
+	done  chan error
+	// log is the file with what the step prints, and engine what buildah does.
+	log    string
+	engine bytes.Buffer
 }
 
 // result is what the runner sees of a step.
@@ -216,7 +217,7 @@ func (s step) start(ctx context.Context, t *testing.T) *running {
 	i := theImage(t)
 	r := &running{step: s, t: t, image: i, host: t.TempDir(), done: make(chan error, 1)}
 	r.layOut()
-	args := []string{"run", "--workingdir", "/github/workspace", "--volume", r.dockerSocket() + ":/var/run/docker.sock"}
+	options := []string{"--workingdir", "/github/workspace", "--volume", r.dockerSocket() + ":/var/run/docker.sock"}
 	for _, m := range mounts {
 		if s.oldRunner && m.host == hostTemp {
 			continue
@@ -225,23 +226,22 @@ func (s step) start(ctx context.Context, t *testing.T) *running {
 		if s.readOnly && m.container == "/github/file_commands" {
 			option += ":ro"
 		}
-		args = append(args, "--volume", option)
+		options = append(options, "--volume", option)
 	}
 	env := s.environment(t)
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		args = append(args, "--env", name+"="+env[name])
+		options = append(options, "--env", name+"="+env[name])
 	}
-	action := theAction(t)
+	command := []string{theAction(t).Runs.Entrypoint}
 	if s.processOne {
-		args = append(args, "--cap-add", "CAP_SYS_ADMIN", i.container, "--", "/bin/busybox", "unshare", "--pid", "--fork", action.Runs.Entrypoint)
-	} else {
-		args = append(args, i.container, "--", action.Runs.Entrypoint)
+		options = append(options, "--cap-add", "CAP_SYS_ADMIN")
+		command = append([]string{"/bin/busybox", "unshare", "--pid", "--fork"}, command...)
 	}
 	// Where action.yml has no runs.args, the input args is the command line.
-	args = append(args, strings.Fields(s.with["args"])...)
-	args = append(args, s.arguments...)
-	r.cmd = i.command(ctx, args...)
-	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
+	command = append(command, strings.Fields(s.with["args"])...)
+	command = append(command, s.arguments...)
+	r.cmd, r.log = i.prepare(ctx, t, options, command...)
+	r.cmd.Stdout, r.cmd.Stderr = &r.engine, &r.engine
 	r.must(r.cmd.Start())
 	go func() { r.done <- r.cmd.Wait() }()
 	return r
@@ -270,9 +270,11 @@ func (r *running) ended(waited error) result {
 	t.Helper()
 	status, err := exitStatus(waited)
 	if err != nil {
-		t.Fatalf("%v\n%s%s", err, r.stdout.String(), r.stderr.String())
+		t.Fatalf("%v\n%s", err, r.printed())
 	}
-	res := result{t: t, status: status, log: r.stdout.String() + r.stderr.String(), workspace: r.path(hostWorkspace)}
+	log, err := os.ReadFile(r.log)
+	r.must(err)
+	res := result{t: t, status: status, log: string(log), workspace: r.path(hostWorkspace)}
 	read := func(name string) string {
 		data, err := os.ReadFile(r.path(hostTemp + "/_runner_file_commands/" + name))
 		r.must(err)
@@ -338,6 +340,16 @@ func (r *running) holdHouse(res result) {
 	for _, entry := range left {
 		t.Errorf("/tmp/%s is left in the container", entry.Name())
 	}
+}
+
+// printed is all that the step and buildah have printed, for the message of a
+// test that fails. The step has ended.
+func (r *running) printed() string {
+	log, err := os.ReadFile(r.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(log) + r.engine.String()
 }
 
 func (s step) run(t *testing.T) result {
