@@ -72,14 +72,17 @@ func hostileQuestions(text string) map[string]Question {
 }
 
 // TestHostilePatterns: whatever the pattern, the proof ends within its bound, and
-// what it could not decide it says, with the pattern. The bound is a tenth of the
-// default; BenchmarkHostile takes the whole.
+// what it could not decide it says, with the pattern. The bound is a fortieth of
+// the default; BenchmarkHostile takes the whole.
 func TestHostilePatterns(t *testing.T) {
 	t.Parallel()
 	for name, text := range hostile() {
 		for side, q := range hostileQuestions(text) {
 			t.Run(name+"/"+side, func(t *testing.T) {
-				q.Limit = Limit{States: defaultStates / 10, Steps: defaultSteps / 10, Bytes: defaultBytes / 4}
+				if len(text) > 20_000 && side != "both" {
+					t.Skip("long patterns are asked one way only; BenchmarkHostile asks all")
+				}
+				q.Limit = Limit{States: defaultStates / 40, Steps: defaultSteps / 40, Bytes: defaultBytes / 4}
 				a := Prove(context.Background(), q)
 				// The example is a fifth share, and each share may be overstepped by what
 				// one rune leads to.

@@ -253,7 +253,7 @@ func smallForms(r *rand.Rand) []Form {
 // over all pairs of texts and half over a small table of forms.
 func TestProveAgainstOracle(t *testing.T) {
 	t.Parallel()
-	questions := 3000
+	questions := 2000
 	if testing.Short() {
 		questions = 400
 	}
