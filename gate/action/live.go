@@ -66,7 +66,7 @@ func (l *live) run(ctx context.Context) gate.Report {
 	waiting, cancel := context.WithTimeout(ctx, l.evidence.Timeout)
 	defer cancel()
 	if l.values.bool(inReconcile) {
-		l.requestReconcile(ctx)
+		l.requestReconcile(waiting)
 	}
 	if !l.final {
 		l.observe(ctx, l.read(ctx))
@@ -168,6 +168,18 @@ func (l *live) read(ctx context.Context) reading {
 	return reading{seen: &seen}
 }
 
+// readAgain reads with patience for one passing failure: a single 429 or 5xx is
+// no answer yet.
+func (l *live) readAgain(ctx context.Context) reading {
+	ctx, cancel := context.WithTimeout(ctx, lookAtLeast)
+	defer cancel()
+	seen, err := l.client.ReadRetrying(ctx, l.evidence.Namespace, l.evidence.Name, nil)
+	if err != nil {
+		return failed(err)
+	}
+	return reading{seen: &seen}
+}
+
 func failed(err error) reading {
 	var failure *cluster.Error
 	if !errors.As(err, &failure) {
@@ -236,7 +248,7 @@ func (l *live) conclude(ctx context.Context, timeLeft bool) bool {
 		l.look(ctx)
 	}
 	before, missing := l.evidence.Source, l.evidence.Missing
-	again := l.read(ctx)
+	again := l.readAgain(ctx)
 	if again.failure != nil {
 		l.addFailure(ctx, gate.Failure{
 			Code: gate.NoAnswer, Title: "the source could not be read once more before the verdict",
@@ -274,16 +286,29 @@ func (l *live) end(ctx context.Context) gate.Report {
 	return r
 }
 
-// requestReconcile asks the controller for a run now.
+// requestReconcile asks the controller for a run now. It tries until it is
+// answered: a run that was told to ask and could not is not one that need not.
 func (l *live) requestReconcile(ctx context.Context) {
-	token, _, err := l.client.RequestReconcile(ctx, l.evidence.Namespace, l.evidence.Name)
-	if err != nil {
+	for pause := time.Second; ; pause = min(2*pause, relookEvery) {
+		token, _, err := l.client.RequestReconcile(ctx, l.evidence.Namespace, l.evidence.Name)
+		if err == nil {
+			if token != "" {
+				l.evidence.ReconcileToken = token
+				l.say(report.Doing, "requested a reconciliation ("+token+")")
+			}
+			return
+		}
 		l.observe(ctx, failed(err))
-		return
-	}
-	if token != "" {
-		l.evidence.ReconcileToken = token
-		l.say(report.Doing, "requested a reconciliation ("+token+")")
+		if l.final {
+			return
+		}
+		l.progress()
+		select {
+		case <-ctx.Done():
+			l.final = true
+			return
+		case <-time.After(pause):
+		}
 	}
 }
 
