@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -184,5 +185,35 @@ func TestDependenciesAreJustified(t *testing.T) {
 		if name, _, _ = strings.Cut(name, "`"); ok && !direct[name] {
 			t.Errorf("docs/dependencies.md justifies %s, which go.mod does not require", name)
 		}
+	}
+}
+
+var markdownLink = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)\s]*)?\)`)
+
+func TestDocumentsLinkToWhatIsThere(t *testing.T) {
+	t.Parallel()
+	documents, err := filepath.Glob(root + "docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents = append(documents, root+"README.md", root+"CONTRIBUTING.md", root+"SECURITY.md")
+	links := 0
+	for _, path := range documents {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range markdownLink.FindAllStringSubmatch(string(data), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			links++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), m[1])); err != nil {
+				t.Errorf("%s links to %s, which is not there", path, m[1])
+			}
+		}
+	}
+	if links == 0 {
+		t.Fatal("no link was looked at")
 	}
 }
