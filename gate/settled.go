@@ -1,6 +1,9 @@
 package gate
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Settled says whether the newest report is final: whether waiting longer can
 // no longer change the verdict for a reason that the rules wait for. h is the
@@ -32,6 +35,24 @@ func (h History) Settled(p Policy, r Report, at time.Time) (final bool, next tim
 		return false, next
 	}
 	return true, time.Time{}
+}
+
+// Stopped gives what the newest report comes to when the run was stopped before
+// its deadline: what was still pending then had not failed yet, and becomes a
+// note. A final fail stays one. A report without an unknown, which would say
+// that the run was stopped, is given back as it is.
+func (h History) Stopped(p Policy, r Report, at time.Time) Report {
+	if !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Outcome == Unknown }) {
+		return r
+	}
+	r.Findings = slices.Clone(r.Findings)
+	for i, f := range r.Findings {
+		if done, _ := h.finished(p, f, r, at); f.Outcome == Fail && !done {
+			r.Findings[i].Outcome = Note
+		}
+	}
+	r.Verdict, r.Reason = verdictOf(r.Findings)
+	return r
 }
 
 // AwaitsSignatures says whether the only thing that a report still waits for is

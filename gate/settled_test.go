@@ -168,3 +168,33 @@ func TestHistoryKeepsTheLastFailure(t *testing.T) {
 		t.Errorf("an older history changed: %d reads", before.Reads)
 	}
 }
+
+// A run that is stopped before its deadline has not seen what is pending fail,
+// and has not seen it pass either.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	stopped := Finding{Code: Cancelled, Outcome: Unknown}
+	pending := Finding{Code: SourceUnobserved, Outcome: Fail, Wait: WaitDeadline}
+	final := Finding{Code: SourceSuspended, Outcome: Fail}
+	for name, test := range map[string]struct {
+		findings []Finding
+		verdict  Verdict
+		reason   Code
+	}{
+		"pending":             {[]Finding{pending, stopped}, Undecided, Cancelled},
+		"pending and final":   {[]Finding{pending, final, stopped}, Rejected, SourceSuspended},
+		"not known as ended":  {[]Finding{pending}, Rejected, SourceUnobserved},
+		"nothing was pending": {[]Finding{stopped}, Undecided, Cancelled},
+	} {
+		r := Report{Verdict: Rejected, Reason: SourceUnobserved, Findings: test.findings}
+		got := History{}.Stopped(Policy{}, r, time.Time{})
+		if got.Verdict != test.verdict || got.Reason != test.reason {
+			t.Errorf("%s: got %s, %s, want %s, %s", name, got.Verdict, got.Reason, test.verdict, test.reason)
+		}
+	}
+	findings := []Finding{pending, stopped}
+	_ = History{}.Stopped(Policy{}, Report{Findings: findings}, time.Time{})
+	if findings[0].Outcome != Fail {
+		t.Error("the report that was given has changed")
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"flux-verify-gate/gate"
 	"flux-verify-gate/gate/cluster"
 	"flux-verify-gate/gate/report"
@@ -35,8 +37,13 @@ type live struct {
 	history  gate.History
 	report   gate.Report
 	// final is a failure after which there is nothing more to read.
-	final    bool
+	final bool
+	// lookedAt and lookedIn are when and in which repository signatures were
+	// looked for last.
 	lookedAt time.Time
+	lookedIn string
+	// requestedOf is the object that the reconciliation was requested of.
+	requestedOf types.UID
 
 	said   string
 	saidAt time.Time
@@ -66,13 +73,15 @@ func (l *live) run(ctx context.Context) gate.Report {
 	waiting, cancel := context.WithTimeout(ctx, l.evidence.Timeout)
 	defer cancel()
 	if l.values.bool(inReconcile) {
-		l.requestReconcile(waiting)
-	}
-	if !l.final {
+		l.requestReconcile(ctx, waiting)
+	} else {
 		l.observe(ctx, l.read(ctx))
 	}
 	var events <-chan cluster.Event
 	for {
+		if l.requestLost() && waiting.Err() == nil {
+			l.requestReconcile(ctx, waiting)
+		}
 		settled, next := l.history.Settled(l.policy, l.report, l.Now())
 		switch {
 		case ctx.Err() != nil:
@@ -209,8 +218,10 @@ func (l *live) setSeen(o cluster.Observation) {
 	l.evidence.Missing, l.evidence.Source = o.Missing, nil
 	if !o.Missing {
 		l.evidence.Source = &o.Source
+		l.followRequest(&o.Source)
 	}
-	if s := l.evidence.Signatures; s != nil && (o.Missing || !s.IsOf(l.evidence.Source)) {
+	// A look holds for one digest in one repository.
+	if o.Missing || !l.evidence.Signatures.IsOf(&o.Source) || l.lookedIn != o.Source.Object.Spec.URL {
 		l.evidence.Signatures = nil
 	}
 }
@@ -231,7 +242,7 @@ func (l *live) seen() *cluster.Observation {
 func (l *live) look(ctx context.Context) {
 	l.say(report.Doing, "looking for signatures of "+l.report.Source.Reference)
 	signatures := l.registry.look(ctx, l.evidence.Source, l.deadline.Sub(l.Now()))
-	l.evidence.Signatures, l.lookedAt = &signatures, l.Now()
+	l.evidence.Signatures, l.lookedAt, l.lookedIn = &signatures, l.Now(), l.evidence.Source.Object.Spec.URL
 	l.report = decide(ctx, l.policy, l.evidence, l.Now())
 	l.history = l.history.Note(l.report, l.Now())
 }
@@ -282,34 +293,11 @@ func (l *live) end(ctx context.Context) gate.Report {
 	if ctx.Err() != nil || r.SchemaVersion == 0 {
 		r = decide(ctx, l.policy, l.evidence, l.Now())
 	}
+	if ctx.Err() != nil {
+		r = l.history.Stopped(l.policy, r, l.Now())
+	}
 	r.Timings.Reads = l.history.Reads
 	return r
-}
-
-// requestReconcile asks the controller for a run now. It tries until it is
-// answered: a run that was told to ask and could not is not one that need not.
-func (l *live) requestReconcile(ctx context.Context) {
-	for pause := time.Second; ; pause = min(2*pause, relookEvery) {
-		token, _, err := l.client.RequestReconcile(ctx, l.evidence.Namespace, l.evidence.Name)
-		if err == nil {
-			if token != "" {
-				l.evidence.ReconcileToken = token
-				l.say(report.Doing, "requested a reconciliation ("+token+")")
-			}
-			return
-		}
-		l.observe(ctx, failed(err))
-		if l.final {
-			return
-		}
-		l.progress()
-		select {
-		case <-ctx.Done():
-			l.final = true
-			return
-		case <-time.After(pause):
-		}
-	}
 }
 
 // progress says what is waited for, when that changes and every progressEvery.

@@ -1,0 +1,110 @@
+package live
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flux-verify-gate/gate"
+)
+
+// handled is the status after a run that handled the request on the object.
+func handled(o *sourcev1.OCIRepository) {
+	o.Status.LastHandledReconcileAt = o.Annotations[meta.ReconcileRequestAnnotation]
+}
+
+// reconcilingPlace has the Role with patch, and a source that has settled.
+func reconcilingPlace(t *testing.T) *place {
+	t.Helper()
+	p := newPlace(t, steadyCluster(t), shipped(t, "role-reconcile.yaml"))
+	p.create()
+	p.settle(revision("a"))
+	return p
+}
+
+func TestReconcile(t *testing.T) {
+	t.Parallel()
+	yes := map[string]string{"reconcile": "true"}
+	const asked = "source-unobserved: the controller has not handled"
+	for name, test := range map[string]struct {
+		after   func(p *place)
+		patches int
+	}{
+		"is handled": {func(p *place) { p.settle(revision("a"), handled) }, 1},
+		"is handled with a newer revision": {func(p *place) {
+			p.settle(revision("b"))
+			p.settle(revision("b"), handled)
+		}, 1},
+		"and somebody asks again": {func(p *place) {
+			p.edit(func(o *sourcev1.OCIRepository) {
+				o.Annotations[meta.ReconcileRequestAnnotation] = time.Now().Format(time.RFC3339Nano)
+			})
+			p.settle(revision("a"), handled)
+		}, 1},
+		"and the object is made anew": {func(p *place) {
+			p.remove()
+			p.create()
+			p.settle(revision("a"))
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := reconcilingPlace(t)
+			g := p.gate(yes)
+			g.saw(asked)
+			test.after(p)
+			g.is(want{gate.Verified, gate.ReasonVerified})
+			if got := p.requests(); got["patch"] != test.patches {
+				t.Errorf("got requests %v", got)
+			}
+		})
+	}
+	t.Run("and the request is removed", func(t *testing.T) {
+		t.Parallel()
+		p := reconcilingPlace(t)
+		g := p.gate(yes)
+		g.saw(asked)
+		p.edit(func(o *sourcev1.OCIRepository) { o.Annotations = nil })
+		// The gate asks again; then it is handled.
+		waitFor(t, func() bool {
+			now, err := p.objects().Get(t.Context(), object, metav1.GetOptions{})
+			return err == nil && now.GetAnnotations()[meta.ReconcileRequestAnnotation] != ""
+		})
+		p.settle(revision("a"), handled)
+		g.is(want{gate.Verified, gate.ReasonVerified})
+	})
+	t.Run("is not handled", func(t *testing.T) {
+		t.Parallel()
+		reconcilingPlace(t).gate(yes, map[string]string{"timeout": "3s"}).is(want{gate.Rejected, gate.SourceUnobserved})
+	})
+	t.Run("without time", func(t *testing.T) {
+		t.Parallel()
+		p := reconcilingPlace(t)
+		p.gate(yes, map[string]string{"timeout": "0"}).is(want{gate.Rejected, gate.SourceUnobserved})
+		if got := p.requests(); got["patch"] != 1 {
+			t.Errorf("got requests %v, want one patch", got)
+		}
+	})
+	t.Run("of nothing", func(t *testing.T) {
+		t.Parallel()
+		p := newPlace(t, steadyCluster(t), shipped(t, "role-reconcile.yaml"))
+		g := p.gate(yes)
+		g.saw(waiting)
+		p.create()
+		p.settle(revision("a"))
+		g.is(want{gate.Verified, gate.ReasonVerified})
+	})
+}
+
+// waitFor polls until something holds.
+func waitFor(t *testing.T, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it did not come to hold within a minute")
+		}
+	}
+}
