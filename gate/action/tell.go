@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"flux-verify-gate/gate"
 	"flux-verify-gate/gate/report"
@@ -49,13 +48,9 @@ func (c Command) inActions(err error) error {
 	return err
 }
 
-// exitStatus: warn lets rejected pass, and undecided after a completed read;
-// bad input is the author's to repair in any mode.
 func exitStatus(r gate.Report) int {
-	badInput := slices.ContainsFunc(r.Findings, func(f gate.Finding) bool { return f.Code == gate.BadInput })
-	forgiving := r.Mode == gate.Warn && r.Timings.Reads > 0 && !badInput
 	switch {
-	case r.Verdict == gate.Verified || forgiving:
+	case r.Verdict == gate.Verified || r.Forgiven():
 		return statusVerified
 	case r.Verdict == gate.Rejected:
 		return statusRejected
