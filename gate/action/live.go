@@ -37,6 +37,8 @@ type live struct {
 	// final is a failure after which there is nothing more to read.
 	final    bool
 	lookedAt time.Time
+	// lookedIn is the address of the repository that the signatures are from.
+	lookedIn string
 
 	said   string
 	saidAt time.Time
@@ -132,7 +134,7 @@ func earlier(a, b time.Time) time.Time {
 // find more.
 func (l *live) mayStillBeSigned() bool {
 	s := l.evidence.Signatures
-	return s != nil && !l.policy.Requirements().SignedBy(s.Found)
+	return s != nil && l.registry.asks(l.evidence.Source) && !l.policy.Requirements().SignedBy(s.Found)
 }
 
 // take adds what the watch has seen.
@@ -210,7 +212,8 @@ func (l *live) setSeen(o cluster.Observation) {
 	if !o.Missing {
 		l.evidence.Source = &o.Source
 	}
-	if s := l.evidence.Signatures; s != nil && (o.Missing || !s.IsOf(l.evidence.Source)) {
+	// What lies in one repository says nothing of another, be the digest the same.
+	if s := l.evidence.Signatures; s != nil && (!s.IsOf(l.evidence.Source) || l.evidence.Source.Object.Spec.URL != l.lookedIn) {
 		l.evidence.Signatures = nil
 	}
 }
@@ -231,7 +234,7 @@ func (l *live) seen() *cluster.Observation {
 func (l *live) look(ctx context.Context) {
 	l.say(report.Doing, "looking for signatures of "+l.report.Source.Reference)
 	signatures := l.registry.look(ctx, l.evidence.Source, l.deadline.Sub(l.Now()))
-	l.evidence.Signatures, l.lookedAt = &signatures, l.Now()
+	l.evidence.Signatures, l.lookedAt, l.lookedIn = &signatures, l.Now(), l.evidence.Source.Object.Spec.URL
 	l.report = decide(ctx, l.policy, l.evidence, l.Now())
 	l.history = l.history.Note(l.report, l.Now())
 }
@@ -244,7 +247,7 @@ func (l *live) conclude(ctx context.Context, timeLeft bool) bool {
 	if l.history.Reads == 0 || l.final {
 		return true
 	}
-	if l.registry != nil && l.evidence.Signatures == nil && l.report.Source.Digest != "" {
+	if l.evidence.Signatures == nil && l.registry.asks(l.evidence.Source) {
 		l.look(ctx)
 	}
 	before, missing := l.evidence.Source, l.evidence.Missing
