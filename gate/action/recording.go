@@ -25,7 +25,7 @@ func (c Command) judgeRecording(ctx context.Context, v values, policy gate.Polic
 		return gate.CouldNotLook(e, c.Now())
 	}
 	e.PrivateRoot = private
-	if asked != nil && source.Digest() != "" {
+	if asked.asks(e.Source) {
 		signatures := asked.look(ctx, e.Source, 0)
 		e.Signatures = &signatures
 	}

@@ -15,6 +15,8 @@ const lookAtLeast = 30 * time.Second
 // registry looks for the signatures of what a source serves.
 type registry struct {
 	checker *signature.Checker
+	// url is where the source must point; empty for anywhere.
+	url string
 }
 
 // registryOf prepares the look, and says whether the gate's own trusted root is
@@ -41,7 +43,17 @@ func (c Command) registryOf(v values, policy gate.Policy) (*registry, bool, erro
 	if policy.Requirements().Signature == gate.SignatureSkip {
 		return nil, private, nil
 	}
-	return &registry{checker: checker}, private, nil
+	return &registry{checker: checker, url: policy.Requirements().URL}, private, nil
+}
+
+// asks says whether the registry that a source names is asked. One that the input
+// url rules out is not: the source is rejected anyway, and whoever can write it
+// must not have the credentials sent to a registry of his own.
+func (r *registry) asks(source *gate.Source) bool {
+	if r == nil || source == nil || source.Digest() == "" {
+		return false
+	}
+	return r.url == "" || source.Object.Spec.URL == r.url || r.checker.Layout != ""
 }
 
 // look asks for the signatures of what is serving now, within the time that is

@@ -58,11 +58,13 @@ var manifestTypes = strings.Join([]string{
 
 // newRegistry names a repository by its address, with or without oci://.
 func newRegistry(address string, insecure bool, credentials Credentials, base http.RoundTripper) (*registry, string, error) {
-	var options []name.Option
-	if insecure {
-		options = append(options, name.Insecure)
+	address = strings.TrimPrefix(address, "oci://")
+	repository, err := name.NewRepository(address)
+	// ghcr.io speaks TLS. Whoever sets spec.insecure must not have the GitHub token
+	// sent to it in the clear.
+	if err == nil && insecure && repository.RegistryStr() != ghcr {
+		repository, err = name.NewRepository(address, name.Insecure)
 	}
-	repository, err := name.NewRepository(strings.TrimPrefix(address, "oci://"), options...)
 	if err != nil {
 		return nil, "", fmt.Errorf("expected oci://registry/repository: %w", err)
 	}
