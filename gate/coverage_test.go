@@ -89,7 +89,7 @@ var rarely = []gate.Code{gate.Internal}
 // wrong, or only note.
 var needNotBeAsked = []gate.Code{
 	gate.SourceInsecure, gate.TimeoutShort, gate.VerifyFieldUnknown, gate.IdentitiesIgnored,
-	gate.ProofTooLarge, gate.BadInput, gate.PolicyLoose, gate.TrustedRootCustom, gate.KeysUnread, gate.TrustedRootDiffers,
+	gate.ProofTooLarge, gate.BadInput, gate.TrustedRootCustom, gate.KeysUnread, gate.TrustedRootDiffers,
 }
 
 // TestNoCheckCanBeForgotten takes one line out of the rule book at a time: what

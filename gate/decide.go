@@ -152,10 +152,13 @@ func (f *facts) unanswered(findings []Finding) []Finding {
 			return nil
 		}
 	}
+	answers := map[Code]int{}
+	for _, finding := range findings {
+		answers[finding.Code]++
+	}
 	var open []string
 	for _, code := range f.mandatory() {
-		answered := slices.ContainsFunc(findings, func(x Finding) bool { return x.Code == code })
-		if !answered {
+		if answers[code]--; answers[code] < 0 {
 			open = append(open, string(code))
 		}
 	}
@@ -169,7 +172,8 @@ func (f *facts) unanswered(findings []Finding) []Finding {
 	})
 }
 
-// mandatory lists the codes without whose answer nothing may be verified.
+// mandatory lists the codes without whose answer nothing may be verified; one
+// that two checks have to answer stands twice.
 func (f *facts) mandatory() []Code {
 	codes := []Code{
 		SourceMissing, SourceSuspended, SourceDeleting, SourceUnobserved, SourceReconciling, SourceStalled,
@@ -185,6 +189,9 @@ func (f *facts) mandatory() []Code {
 		codes = append(codes, KeyMissing)
 	} else {
 		codes = append(codes, SignerUnconstrained, MatcherInvalid, MatchersMultiple, SignerMissing, PolicyTooWide, SelfTest)
+		if f.want.LooseFails && !f.everythingIssuable() {
+			codes = append(codes, PolicyLoose)
+		}
 	}
 	if f.want.Signature == SignatureSkip {
 		return append(codes, SignatureSkipped)
