@@ -116,8 +116,8 @@ func flagValues(table []Input, args []string) (values, error) {
 		})
 	}
 	if err := set.Parse(args); err != nil {
-		return nil, &gate.InputError{Input: "arguments", Expected: "flags named like the inputs, each at most once", Err: err,
-			Remedy: "see --help"}
+		return nil, &gate.InputError{Input: "arguments", Expected: "flags named like the inputs, each once and with a value", Err: err,
+			Remedy: "see --help; true and false are written out too, as in --reconcile true"}
 	}
 	if set.NArg() > 0 {
 		return nil, &gate.InputError{Input: "arguments", Expected: "flags only", Found: strconv.Quote(set.Arg(0)), Remedy: "see --help"}
@@ -136,15 +136,17 @@ func resolve(table []Input, given values) (values, error) {
 		if path, ok := strings.CutPrefix(value, "@"); ok {
 			content, err := readFile(path)
 			if err != nil {
-				faults = append(faults, &gate.InputError{Input: in.Name, Expected: "a file that can be read behind @", Err: err})
+				faults = append(faults, &gate.InputError{Input: in.Name, Expected: "a file that can be read behind @", Err: err,
+					Remedy: "correct the path; in a step it is relative to the workspace"})
 				continue
 			}
 			if value = strings.TrimSpace(content); value == "" {
-				faults = append(faults, &gate.InputError{Input: in.Name, Expected: "a value in " + path, Found: "an empty file"})
+				faults = append(faults, &gate.InputError{Input: in.Name, Expected: "a value in " + path, Found: "an empty file",
+					Remedy: "see what should have written it"})
 				continue
 			}
 		}
-		if !supplied && !strings.Contains(in.Default, "${{") {
+		if !supplied && !in.fromGitHub() {
 			value = in.Default
 		}
 		if fault := in.check(value); fault != nil {
@@ -184,18 +186,16 @@ func (in Input) check(value string) *gate.InputError {
 			found = "a value of another form"
 		}
 	}
-	fault := &gate.InputError{Input: in.Name, Found: found}
+	fault := &gate.InputError{Input: in.Name, Found: found, Remedy: "leave the input out to have its default, " + in.Default}
 	switch in.Kind {
 	case KindName:
 		if value == "" || strings.ContainsAny(value, "\r\n\x00") {
 			fault.Expected = "one line of text"
-			fault.Remedy = "leave the input out to have its default, " + in.Default
 			return fault
 		}
 	case KindWord:
 		if !slices.Contains(in.Words, value) {
 			fault.Expected = strings.Join(in.Words, " or ")
-			fault.Remedy = "leave the input out to have its default, " + in.Default
 			return fault
 		}
 	case KindBool:
@@ -211,6 +211,7 @@ func (in Input) check(value string) *gate.InputError {
 	case KindPath:
 		if strings.ContainsAny(value, "\r\n\x00") {
 			fault.Expected = "the path of one file"
+			fault.Remedy = "write the path alone, on one line"
 			return fault
 		}
 	}
