@@ -39,7 +39,8 @@ func (c Command) readRecording(v values) (gate.Source, error) {
 	if path := v[inObject]; path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
-			return gate.Source{}, &gate.InputError{Input: inObject, Expected: "a file that can be read", Err: err}
+			return gate.Source{}, &gate.InputError{Input: inObject, Expected: "a file that can be read", Err: err,
+				Remedy: "correct the path; in a step it is relative to the workspace"}
 		}
 		defer file.Close()
 		input = file

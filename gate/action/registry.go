@@ -36,7 +36,8 @@ func (c Command) registryOf(v values, policy gate.Policy) (*registry, bool, erro
 	if v[inTrustedRoot] != signature.TUF {
 		publicGood, err := signature.PublicGoodFile(v[inTrustedRoot])
 		if err != nil {
-			return nil, false, &gate.InputError{Input: inTrustedRoot, Expected: "the path of a trusted_root.json, or tuf", Err: err}
+			return nil, false, &gate.InputError{Input: inTrustedRoot, Err: err,
+				Remedy: "correct the path, or leave the input out to have the public-good Sigstore"}
 		}
 		private = !publicGood
 	}

@@ -120,7 +120,7 @@ func flagValues(table []Input, args []string) (values, error) {
 	}
 	// Neither the package's error for a value nor a stray argument is shown: each
 	// quotes what may be a password.
-	fault := &gate.InputError{Input: "arguments", Expected: "flags named like the inputs, each at most once", Remedy: "see --help"}
+	fault := &gate.InputError{Input: "arguments", Expected: "flags named like the inputs, each once and with a value", Remedy: "see --help; true and false are written out too, as in --reconcile true"}
 	switch err := set.Parse(args); {
 	case twice != "":
 		fault.Found = "--" + twice + " given twice"
@@ -146,7 +146,8 @@ func resolve(table []Input, given values) (values, error) {
 		if path, ok := strings.CutPrefix(value, "@"); ok {
 			content, err := readFile(path)
 			if err != nil {
-				fault := &gate.InputError{Input: in.Name, Expected: "a file that can be read behind @", Err: err}
+				fault := &gate.InputError{Input: in.Name, Expected: "a file that can be read behind @", Err: err,
+					Remedy: "correct the path; in a step it is relative to the workspace"}
 				if in.Secret {
 					// What was taken for a path may be the secret itself.
 					fault.Found, fault.Err = "a value that begins with @ and names no such file", nil
@@ -156,7 +157,8 @@ func resolve(table []Input, given values) (values, error) {
 				continue
 			}
 			if value = strings.TrimSpace(content); value == "" {
-				fault := &gate.InputError{Input: in.Name, Expected: "a value in " + path, Found: "an empty file"}
+				fault := &gate.InputError{Input: in.Name, Expected: "a value in " + path, Found: "an empty file",
+					Remedy: "see what should have written it"}
 				if in.Secret {
 					fault.Expected = "a value in the file behind @"
 				}
@@ -164,7 +166,7 @@ func resolve(table []Input, given values) (values, error) {
 				continue
 			}
 		}
-		if !supplied && !strings.Contains(in.Default, "${{") {
+		if !supplied && !in.fromGitHub() {
 			value = in.Default
 		}
 		if fault := in.check(value); fault != nil {
@@ -204,18 +206,16 @@ func (in Input) check(value string) *gate.InputError {
 			found = "a value of another form"
 		}
 	}
-	fault := &gate.InputError{Input: in.Name, Found: found}
+	fault := &gate.InputError{Input: in.Name, Found: found, Remedy: "leave the input out to have its default, " + in.Default}
 	switch in.Kind {
 	case KindName:
 		if value == "" || strings.ContainsAny(value, "\r\n\x00") {
 			fault.Expected = "one line of text"
-			fault.Remedy = "leave the input out to have its default, " + in.Default
 			return fault
 		}
 	case KindWord:
 		if !slices.Contains(in.Words, value) {
 			fault.Expected = strings.Join(in.Words, " or ")
-			fault.Remedy = "leave the input out to have its default, " + in.Default
 			return fault
 		}
 	case KindBool:
@@ -232,6 +232,7 @@ func (in Input) check(value string) *gate.InputError {
 		if strings.ContainsAny(value, "\r\n\x00") {
 			// It may be the content instead, and for a kubeconfig that is a secret.
 			fault.Expected, fault.Found = "the path of one file", "text of several lines"
+			fault.Remedy = "write the path alone, on one line"
 			if in.Name == inKubeconfig {
 				fault.Remedy = "give the content of a kubeconfig as " + inKubeconfigData
 			}

@@ -91,7 +91,7 @@ func (f failures) artifact(digest string, err error) gate.Failure {
 	return failure
 }
 
-// root describes that the trusted root is not to be had.
+// rootFailure describes that the trusted root is not to be had.
 func rootFailure(source string, err error) gate.Failure {
 	failure := gate.Failure{
 		Code:     gate.TrustedRootUnavailable,
