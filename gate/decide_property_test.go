@@ -617,7 +617,7 @@ func predicate(object map[string]any, digest string) bool {
 	generation, revision := number("metadata", "generation"), text("status", "artifact", "revision")
 	condition := func(kind, field string) string { return fmt.Sprint(at("status", "conditions", "["+kind+"]", field)) }
 	for _, kind := range []string{"Reconciling", "Stalled", "FetchFailed", "ArtifactOutdated", "StorageOperationFailed"} {
-		if condition(kind, "status") == "True" {
+		if status := at("status", "conditions", "["+kind+"]", "status"); status != nil && status != "False" {
 			return false
 		}
 	}

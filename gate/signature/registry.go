@@ -148,7 +148,20 @@ func asDenied(err error) error {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusBadRequest:
 		return &deniedError{status: answer.StatusCode, text: ": " + clip(answer.Error())}
 	}
-	return &contentError{clip(err.Error())}
+	return &contentError{tellError(err)}
+}
+
+// tellError is the text of an error, shortened and without the query of an address:
+// where a registry redirects to its storage, that is a credential.
+func tellError(err error) string {
+	text := err.Error()
+	var request *url.Error
+	if errors.As(err, &request) {
+		if _, query, ok := strings.Cut(request.URL, "?"); ok && query != "" {
+			text = strings.ReplaceAll(text, query, "…")
+		}
+	}
+	return clip(text)
 }
 
 // clip shortens text from outside.
