@@ -12,6 +12,7 @@ all: lint test
 
 .PHONY: test
 test:
+	$(GO) test ./gate/signer
 	$(GO) test -race ./...
 	$(MAKE) container-smoke
 

@@ -319,10 +319,15 @@ func checkTooWide(f *facts) []Finding {
 	answer := f.prove().answer
 	switch {
 	case answer.TooWide != nil:
+		found := "accepted: " + showIdentity(*answer.TooWide)
+		if familiar := answer.Familiar; familiar != nil && *familiar != *answer.TooWide {
+			// The shortest identity can look odd enough to be shrugged off.
+			found += "; and, in the usual shape, " + showIdentity(*familiar)
+		}
 		return one(Finding{
 			Code: PolicyTooWide, Outcome: Fail, Wait: WaitQuiet,
 			Title:    "the live policy accepts somebody who is neither required nor allowed",
-			Expected: "nobody but the required and allowed signers", Found: "accepted: " + showIdentity(*answer.TooWide),
+			Expected: "nobody but the required and allowed signers", Found: found,
 			Remedy: "tighten the pattern (the suggested entry below is exact), or name this signer in allowed-signers",
 		})
 	case !f.proved():

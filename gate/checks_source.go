@@ -115,10 +115,10 @@ func checkObserved(f *facts) []Finding {
 	})
 }
 
-// checkReconciling: Reconciling True means that what is served may be about to
+// checkReconciling: Reconciling that is not False means that what is served may be about to
 // change.
 func checkReconciling(f *facts) []Finding {
-	c := f.source.anyWith(meta.ReconcilingCondition, metav1.ConditionTrue)
+	c := f.source.anyButFalse(meta.ReconcilingCondition)
 	if c == nil {
 		return pass(SourceReconciling, "no reconciliation is under way")
 	}
@@ -129,10 +129,10 @@ func checkReconciling(f *facts) []Finding {
 	})
 }
 
-// checkStalled: Stalled True is the controller's word that it will not try
+// checkStalled: Stalled that is not False is the controller's word that it will not try
 // again by itself.
 func checkStalled(f *facts) []Finding {
-	c := f.source.anyWith(meta.StalledCondition, metav1.ConditionTrue)
+	c := f.source.anyButFalse(meta.StalledCondition)
 	if c == nil {
 		return pass(SourceStalled, "the source is not stalled")
 	}

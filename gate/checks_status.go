@@ -167,10 +167,11 @@ func checkReady(f *facts) []Finding {
 }
 
 // badNews makes the check of a condition that is only there when something is
-// wrong: True at any generation means that what is served is not the newest.
+// wrong: anything but False, at any generation, means that what is served may not
+// be the newest.
 func badNews(code Code, kind, title, remedy string) func(*facts) []Finding {
 	return func(f *facts) []Finding {
-		c := f.source.anyWith(kind, metav1.ConditionTrue)
+		c := f.source.anyButFalse(kind)
 		if c == nil {
 			return pass(code, "no condition "+kind)
 		}

@@ -55,7 +55,6 @@ var classRules = []classRule{
 	{"accepted signatures do not match threshold", ClassNoMatchingKey},
 	{"no matching signatures were found for", ClassNoMatchingKey},
 	{"no signatures found", ClassNoSignature},
-	{"not enough verified log entries", ClassWrongSigner},
 	{"TOOMANYREQUESTS", ClassRegistryTrouble},
 	{"UNAUTHORIZED", ClassRegistryTrouble},
 	{"DENIED", ClassRegistryTrouble},

@@ -95,10 +95,10 @@ func TestClassifyRecorded(t *testing.T) {
 		"live/12-secret-missing.json":                      gate.ClassSecretMissing,
 		"live/22-keyless-wrong-issuer.json":                gate.ClassWrongSigner,
 		"live/24-keyless-unsigned.json":                    gate.ClassNoSignature,
-		"live/26-keyless-but-key-signed.json":              gate.ClassWrongSigner,
+		"live/26-keyless-but-key-signed.json":              gate.ClassUnknown,
 		"live/27-keyless-public-root-offline.json":         gate.ClassSigstoreTrouble,
 		"live/28-keyless-two-identities.json":              gate.ClassMultipleIdentities,
-		"live/32-keyless-untrusted-root.json":              gate.ClassWrongSigner,
+		"live/32-keyless-untrusted-root.json":              gate.ClassUnknown,
 		"operator/54-after-operator-drift-correction.json": gate.ClassNoMatchingKey,
 	}
 	seen := 0

@@ -38,6 +38,18 @@ func (s *Source) anyWith(kind string, status metav1.ConditionStatus) *metav1.Con
 	return nil
 }
 
+// anyButFalse gives the first condition of a type that is not False. A condition
+// that is only there when something is wrong says that nothing is by being absent
+// or False; Unknown, and a status that there is not, is no such answer.
+func (s *Source) anyButFalse(kind string) *metav1.Condition {
+	for _, c := range s.conditionsOf(kind) {
+		if c.Status != metav1.ConditionFalse {
+			return &c
+		}
+	}
+	return nil
+}
+
 // trueNow says whether the one condition of a type is True at the object's
 // generation.
 func (s *Source) trueNow(kind string) bool {

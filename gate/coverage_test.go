@@ -83,3 +83,39 @@ func TestChecksStateTheirCodes(t *testing.T) {
 // rarely are codes that a check states and that no evidence can bring about:
 // they are for a fault of the gate.
 var rarely = []gate.Code{gate.Internal}
+
+// needNotBeAsked are the lines of the rule book whose loss nobody would notice in
+// a run that is verified, by their first code: they speak only where something is
+// wrong, or only note.
+var needNotBeAsked = []gate.Code{
+	gate.SourceInsecure, gate.TimeoutShort, gate.VerifyFieldUnknown, gate.IdentitiesIgnored,
+	gate.ProofTooLarge, gate.BadInput, gate.TrustedRootCustom, gate.KeysUnread, gate.TrustedRootDiffers,
+}
+
+// TestNoCheckCanBeForgotten takes one line out of the rule book at a time: what
+// was verified is not any more.
+func TestNoCheckCanBeForgotten(t *testing.T) {
+	t.Parallel()
+	noticed := map[int]bool{}
+	for _, s := range starts(t) {
+		source, err := readObject(s.object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range gate.CheckedCodes() {
+			verdict, reason := gate.VerdictWithout(t.Context(), line, s.policy, s.evidence(source))
+			switch {
+			case verdict == gate.Verified:
+			case reason == gate.Internal:
+				noticed[line] = true
+			default:
+				t.Errorf("%s, without %v: got %s (%s)", s.name, gate.CheckedCodes()[line], verdict, reason)
+			}
+		}
+	}
+	for line, stated := range gate.CheckedCodes() {
+		if free := slices.Contains(needNotBeAsked, stated[0]); noticed[line] == free {
+			t.Errorf("the line of %v: noticed %v, and need not be asked %v", stated, noticed[line], free)
+		}
+	}
+}

@@ -73,9 +73,12 @@ func newReport(e Evidence, findings []Finding, at time.Time) Report {
 	return report
 }
 
-// look asks every check. What was not read gives an unknown, so that a verdict
-// without evidence cannot be verified.
-func (f *facts) look() []Finding {
+// look asks every check of the rule book.
+func (f *facts) look() []Finding { return f.lookBy(checks) }
+
+// lookBy asks every check of a rule book. What was not read gives an unknown, so
+// that a verdict without evidence cannot be verified.
+func (f *facts) lookBy(rules []check) []Finding {
 	var findings []Finding
 	for _, failure := range f.evidence.Failures {
 		findings = append(findings, failureFinding(failure))
@@ -90,7 +93,7 @@ func (f *facts) look() []Finding {
 	if f.source == nil {
 		return findings
 	}
-	for _, c := range checks {
+	for _, c := range rules {
 		findings = append(findings, c.look(f)...)
 	}
 	return append(findings, f.unanswered(findings)...)
@@ -149,10 +152,13 @@ func (f *facts) unanswered(findings []Finding) []Finding {
 			return nil
 		}
 	}
+	answers := map[Code]int{}
+	for _, finding := range findings {
+		answers[finding.Code]++
+	}
 	var open []string
 	for _, code := range f.mandatory() {
-		answered := slices.ContainsFunc(findings, func(x Finding) bool { return x.Code == code })
-		if !answered {
+		if answers[code]--; answers[code] < 0 {
 			open = append(open, string(code))
 		}
 	}
@@ -166,7 +172,8 @@ func (f *facts) unanswered(findings []Finding) []Finding {
 	})
 }
 
-// mandatory lists the codes without whose answer nothing may be verified.
+// mandatory lists the codes without whose answer nothing may be verified; one
+// that two checks have to answer stands twice.
 func (f *facts) mandatory() []Code {
 	codes := []Code{
 		SourceMissing, SourceSuspended, SourceDeleting, SourceUnobserved, SourceReconciling, SourceStalled,
@@ -182,6 +189,9 @@ func (f *facts) mandatory() []Code {
 		codes = append(codes, KeyMissing)
 	} else {
 		codes = append(codes, SignerUnconstrained, MatcherInvalid, MatchersMultiple, SignerMissing, PolicyTooWide, SelfTest)
+		if f.want.LooseFails && !f.everythingIssuable() {
+			codes = append(codes, PolicyLoose)
+		}
 	}
 	if f.want.Signature == SignatureSkip {
 		return append(codes, SignatureSkipped)

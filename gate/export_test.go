@@ -1,6 +1,9 @@
 package gate
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // What the external tests of this package (which read recordings with package
 // cluster, which imports this one) need to see of the rule book.
@@ -31,6 +34,12 @@ func LookEach(ctx context.Context, p Policy, e Evidence) [][]Finding {
 		each = append(each, c.look(f))
 	}
 	return each
+}
+
+// VerdictWithout is the verdict under a rule book that lacks one line.
+func VerdictWithout(ctx context.Context, line int, p Policy, e Evidence) (Verdict, Code) {
+	f := &facts{ctx: ctx, want: p.want, evidence: e, source: e.Source}
+	return verdictOf(f.lookBy(slices.Delete(slices.Clone(checks), line, line+1)))
 }
 
 // LookCodes is section G.

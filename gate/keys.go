@@ -32,7 +32,7 @@ func ParseKeys(data []byte) (*Keys, error) {
 	case errors.Is(err, io.EOF):
 		return nil, errors.New("expected {secret: NAME, keys: [PEM, …]}, found nothing")
 	case err != nil:
-		return nil, fmt.Errorf("expected {secret: NAME, keys: [PEM, …]}: %w", err)
+		return nil, fmt.Errorf("expected {secret: NAME, keys: [PEM, …]}: %w", oneLine(err))
 	}
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("expected one YAML document, found a second one")
@@ -49,6 +49,17 @@ func ParseKeys(data []byte) (*Keys, error) {
 		}
 	}
 	return &keys, nil
+}
+
+// oneLine puts the faults that the YAML library lists line by line into one, in
+// words of the input instead of the Go type.
+func oneLine(err error) error {
+	var faults *yaml.TypeError
+	if !errors.As(err, &faults) {
+		return err
+	}
+	text := strings.ReplaceAll(strings.Join(faults.Errors, "; "), " in type gate.Keys", "")
+	return errors.New(strings.ReplaceAll(text, " into gate.Keys", ", which is no mapping"))
 }
 
 // checkPublicKey says why text is not exactly one public key.

@@ -93,7 +93,7 @@ func somebodyRequired(w Requirements) *InputError {
 		return nil
 	}
 	return &InputError{Input: "required-signers", Expected: "at least one signer (or required-keys)", Found: "nothing",
-		Remedy: "a gate that requires nobody would accept everybody"}
+		Remedy: "name the workflow that signs (docs/signers.md): a gate that requires nobody would accept everybody"}
 }
 
 func keysOrSigners(w Requirements) *InputError {
@@ -122,7 +122,8 @@ func keysGiven(w Requirements) *InputError {
 		return nil
 	}
 	if w.Keys.Secret == "" {
-		return &InputError{Input: "required-keys", Expected: "secret: the name of the Secret that spec.verify must use", Found: "none"}
+		return &InputError{Input: "required-keys", Expected: "secret: the name of the Secret that spec.verify must use", Found: "none",
+			Remedy: "add it (docs/signers.md)"}
 	}
 	if len(w.Keys.PEM) == 0 && w.Signature != SignatureSkip {
 		return &InputError{Input: "required-keys", Expected: "keys: the public keys to check the signature with", Found: "none",
@@ -153,7 +154,8 @@ func digestWellFormed(w Requirements) *InputError {
 	case w.Digest == DigestAny || wellFormedDigest(w.Digest):
 		return nil
 	}
-	return &InputError{Input: "digest", Expected: expected, Found: strconv.Quote(w.Digest)}
+	return &InputError{Input: "digest", Expected: expected, Found: strconv.Quote(w.Digest),
+		Remedy: "pass the digest that the push step printed, whole; a tag is no digest"}
 }
 
 func urlWellFormed(w Requirements) *InputError {
@@ -165,7 +167,7 @@ func urlWellFormed(w Requirements) *InputError {
 	host, repository, slash := strings.Cut(rest, "/")
 	if !ok || !slash || host == "" || repository == "" || strings.ContainsAny(rest, "@ \t\r\n") || strings.Contains(repository, ":") ||
 		slices.Contains(strings.Split(repository, "/"), "") {
-		return &InputError{Input: "url", Expected: expected, Found: strconv.Quote(w.URL)}
+		return &InputError{Input: "url", Expected: expected, Found: strconv.Quote(w.URL), Remedy: "copy it from spec.url"}
 	}
 	return nil
 }
@@ -208,7 +210,8 @@ func skipContradictsNothing(w Requirements) *InputError {
 func attestationsWellFormed(w Requirements) *InputError {
 	for _, predicate := range w.Attestations {
 		if predicate == "" || strings.ContainsAny(predicate, " \t\r\n") {
-			return &InputError{Input: "attestations", Expected: "predicate types, such as https://slsa.dev/provenance/v1", Found: strconv.Quote(predicate)}
+			return &InputError{Input: "attestations", Expected: "predicate types, such as https://slsa.dev/provenance/v1", Found: strconv.Quote(predicate),
+				Remedy: "write one type per line"}
 		}
 	}
 	return nil

@@ -41,6 +41,8 @@ func TestNewPolicyRefuses(t *testing.T) {
 	const (
 		digestForm = "expected sha256: and 64 lower-case hex digits, or the word any, found "
 		urlForm    = "expected oci://registry/repository, as in spec.url, without tag or digest, found "
+		aWhole     = "; pass the digest that the push step printed, whole; a tag is no digest"
+		copied     = "; copy it from spec.url"
 		standAlone = "input required-keys: expected to stand alone, found "
 		oneSide    = " beside it; a policy takes keys or identities, never both: remove one side"
 		onlyShown  = "input signature: expected verify, because only the signature itself can show what is asked for in "
@@ -53,11 +55,11 @@ func TestNewPolicyRefuses(t *testing.T) {
 		faults []string
 	}{
 		{"nobody", sound, func(w *gate.Requirements) { w.Required = nil },
-			[]string{"input required-signers: expected at least one signer (or required-keys), found nothing; a gate that requires nobody would accept everybody"}},
+			[]string{"input required-signers: expected at least one signer (or required-keys), found nothing; name the workflow that signs (docs/signers.md): a gate that requires nobody would accept everybody"}},
 		{"an empty list", sound, func(w *gate.Requirements) { w.Required = []signer.Signer{} },
-			[]string{"input required-signers: expected at least one signer (or required-keys), found nothing; a gate that requires nobody would accept everybody"}},
+			[]string{"input required-signers: expected at least one signer (or required-keys), found nothing; name the workflow that signs (docs/signers.md): a gate that requires nobody would accept everybody"}},
 		{"only allowed signers", sound, func(w *gate.Requirements) { w.Allowed, w.Required = w.Required, nil },
-			[]string{"input required-signers: expected at least one signer (or required-keys), found nothing; a gate that requires nobody would accept everybody"}},
+			[]string{"input required-signers: expected at least one signer (or required-keys), found nothing; name the workflow that signs (docs/signers.md): a gate that requires nobody would accept everybody"}},
 		{"a signer twice", sound, func(w *gate.Requirements) { w.Required = []signer.Signer{cd, hotfix, cd} },
 			[]string{"input required-signers: expected each signer once, found entry 3 again: " + cdMain + " from " + githubActions + "; remove the repetition"}},
 		{"a signer twice, once as a shorthand", sound, func(w *gate.Requirements) { w.Required = []signer.Signer{repeated, cd} },
@@ -73,36 +75,36 @@ func TestNewPolicyRefuses(t *testing.T) {
 			w.Required, w.Allowed, w.RequireAll = []signer.Signer{cd}, []signer.Signer{hotfix}, true
 		}, []string{standAlone + "required-signers, allowed-signers, require-all" + oneSide}},
 		{"keys without a Secret", soundKeys, func(w *gate.Requirements) { w.Keys.Secret = "" },
-			[]string{"input required-keys: expected secret: the name of the Secret that spec.verify must use, found none"}},
+			[]string{"input required-keys: expected secret: the name of the Secret that spec.verify must use, found none; add it (docs/signers.md)"}},
 		{"keys without a Secret, skipped", soundKeys, func(w *gate.Requirements) { w.Keys, w.Signature = &gate.Keys{}, gate.SignatureSkip },
-			[]string{"input required-keys: expected secret: the name of the Secret that spec.verify must use, found none"}},
+			[]string{"input required-keys: expected secret: the name of the Secret that spec.verify must use, found none; add it (docs/signers.md)"}},
 		{"a Secret without keys", soundKeys, func(w *gate.Requirements) { w.Keys.PEM = nil },
 			[]string{"input required-keys: expected keys: the public keys to check the signature with, found none; add the PEM of the keys in the Secret, or write signature: skip"}},
 
 		{"no digest", sound, func(w *gate.Requirements) { w.Digest = "" },
 			[]string{"input digest: " + digestForm + "nothing; pass the digest that the push step printed; if that step can be skipped, its output is empty here"}},
-		{"a blank digest", sound, func(w *gate.Requirements) { w.Digest = " " }, []string{"input digest: " + digestForm + `" "`}},
+		{"a blank digest", sound, func(w *gate.Requirements) { w.Digest = " " }, []string{"input digest: " + digestForm + `" "` + aWhole}},
 		{"a digest in upper case", sound, func(w *gate.Requirements) { w.Digest = "sha256:" + strings.ToUpper(hex) },
-			[]string{"input digest: " + digestForm + `"sha256:` + strings.ToUpper(hex) + `"`}},
-		{"hex alone", sound, func(w *gate.Requirements) { w.Digest = hex }, []string{"input digest: " + digestForm + `"` + hex + `"`}},
-		{"a short digest", sound, func(w *gate.Requirements) { w.Digest = "sha256:" + hex[1:] }, []string{"input digest: " + digestForm + `"sha256:` + hex[1:] + `"`}},
-		{"a long digest", sound, func(w *gate.Requirements) { w.Digest = "sha256:" + hex + "0" }, []string{"input digest: " + digestForm + `"sha256:` + hex + `0"`}},
-		{"sha512", sound, func(w *gate.Requirements) { w.Digest = "sha512:" + hex + hex }, []string{"input digest: " + digestForm + `"sha512:` + hex + hex + `"`}},
-		{"a reference for a digest", sound, func(w *gate.Requirements) { w.Digest = "v1@sha256:" + hex }, []string{"input digest: " + digestForm + `"v1@sha256:` + hex + `"`}},
-		{"a line behind the digest", sound, func(w *gate.Requirements) { w.Digest = "sha256:" + hex + lineFeed }, []string{"input digest: " + digestForm + `"sha256:` + hex + `\n"`}},
-		{"any in upper case", sound, func(w *gate.Requirements) { w.Digest = "Any" }, []string{"input digest: " + digestForm + `"Any"`}},
+			[]string{"input digest: " + digestForm + `"sha256:` + strings.ToUpper(hex) + `"` + aWhole}},
+		{"hex alone", sound, func(w *gate.Requirements) { w.Digest = hex }, []string{"input digest: " + digestForm + `"` + hex + `"` + aWhole}},
+		{"a short digest", sound, func(w *gate.Requirements) { w.Digest = "sha256:" + hex[1:] }, []string{"input digest: " + digestForm + `"sha256:` + hex[1:] + `"` + aWhole}},
+		{"a long digest", sound, func(w *gate.Requirements) { w.Digest = "sha256:" + hex + "0" }, []string{"input digest: " + digestForm + `"sha256:` + hex + `0"` + aWhole}},
+		{"sha512", sound, func(w *gate.Requirements) { w.Digest = "sha512:" + hex + hex }, []string{"input digest: " + digestForm + `"sha512:` + hex + hex + `"` + aWhole}},
+		{"a reference for a digest", sound, func(w *gate.Requirements) { w.Digest = "v1@sha256:" + hex }, []string{"input digest: " + digestForm + `"v1@sha256:` + hex + `"` + aWhole}},
+		{"a line behind the digest", sound, func(w *gate.Requirements) { w.Digest = "sha256:" + hex + lineFeed }, []string{"input digest: " + digestForm + `"sha256:` + hex + `\n"` + aWhole}},
+		{"any in upper case", sound, func(w *gate.Requirements) { w.Digest = "Any" }, []string{"input digest: " + digestForm + `"Any"` + aWhole}},
 
-		{"a url without its scheme", sound, func(w *gate.Requirements) { w.URL = "registry.example/acme/flux" }, []string{"input url: " + urlForm + `"registry.example/acme/flux"`}},
-		{"an https url", sound, func(w *gate.Requirements) { w.URL = "https://registry.example/acme/flux" }, []string{"input url: " + urlForm + `"https://registry.example/acme/flux"`}},
-		{"a scheme in upper case", sound, func(w *gate.Requirements) { w.URL = "OCI://registry.example/acme/flux" }, []string{"input url: " + urlForm + `"OCI://registry.example/acme/flux"`}},
-		{"a url without a repository", sound, func(w *gate.Requirements) { w.URL = "oci://registry.example" }, []string{"input url: " + urlForm + `"oci://registry.example"`}},
-		{"a url that ends after the registry", sound, func(w *gate.Requirements) { w.URL = "oci://registry.example/" }, []string{"input url: " + urlForm + `"oci://registry.example/"`}},
-		{"a url without a registry", sound, func(w *gate.Requirements) { w.URL = "oci:///acme/flux" }, []string{"input url: " + urlForm + `"oci:///acme/flux"`}},
-		{"a url with a tag", sound, func(w *gate.Requirements) { w.URL = "oci://registry.example/acme/flux:v1" }, []string{"input url: " + urlForm + `"oci://registry.example/acme/flux:v1"`}},
-		{"a url with a digest", sound, func(w *gate.Requirements) { w.URL = "oci://registry.example/acme/flux@sha256:" + hex }, []string{"input url: " + urlForm + `"oci://registry.example/acme/flux@sha256:` + hex + `"`}},
-		{"a url with a space", sound, func(w *gate.Requirements) { w.URL = "oci://registry.example/acme/flux " }, []string{"input url: " + urlForm + `"oci://registry.example/acme/flux "`}},
-		{"a url with a slash behind it", sound, func(w *gate.Requirements) { w.URL = "oci://registry.example/acme/flux/" }, []string{"input url: " + urlForm + `"oci://registry.example/acme/flux/"`}},
-		{"a url with an empty part", sound, func(w *gate.Requirements) { w.URL = "oci://registry.example/acme//flux" }, []string{"input url: " + urlForm + `"oci://registry.example/acme//flux"`}},
+		{"a url without its scheme", sound, func(w *gate.Requirements) { w.URL = "registry.example/acme/flux" }, []string{"input url: " + urlForm + `"registry.example/acme/flux"` + copied}},
+		{"an https url", sound, func(w *gate.Requirements) { w.URL = "https://registry.example/acme/flux" }, []string{"input url: " + urlForm + `"https://registry.example/acme/flux"` + copied}},
+		{"a scheme in upper case", sound, func(w *gate.Requirements) { w.URL = "OCI://registry.example/acme/flux" }, []string{"input url: " + urlForm + `"OCI://registry.example/acme/flux"` + copied}},
+		{"a url without a repository", sound, func(w *gate.Requirements) { w.URL = "oci://registry.example" }, []string{"input url: " + urlForm + `"oci://registry.example"` + copied}},
+		{"a url that ends after the registry", sound, func(w *gate.Requirements) { w.URL = "oci://registry.example/" }, []string{"input url: " + urlForm + `"oci://registry.example/"` + copied}},
+		{"a url without a registry", sound, func(w *gate.Requirements) { w.URL = "oci:///acme/flux" }, []string{"input url: " + urlForm + `"oci:///acme/flux"` + copied}},
+		{"a url with a tag", sound, func(w *gate.Requirements) { w.URL = "oci://registry.example/acme/flux:v1" }, []string{"input url: " + urlForm + `"oci://registry.example/acme/flux:v1"` + copied}},
+		{"a url with a digest", sound, func(w *gate.Requirements) { w.URL = "oci://registry.example/acme/flux@sha256:" + hex }, []string{"input url: " + urlForm + `"oci://registry.example/acme/flux@sha256:` + hex + `"` + copied}},
+		{"a url with a space", sound, func(w *gate.Requirements) { w.URL = "oci://registry.example/acme/flux " }, []string{"input url: " + urlForm + `"oci://registry.example/acme/flux "` + copied}},
+		{"a url with a slash behind it", sound, func(w *gate.Requirements) { w.URL = "oci://registry.example/acme/flux/" }, []string{"input url: " + urlForm + `"oci://registry.example/acme/flux/"` + copied}},
+		{"a url with an empty part", sound, func(w *gate.Requirements) { w.URL = "oci://registry.example/acme//flux" }, []string{"input url: " + urlForm + `"oci://registry.example/acme//flux"` + copied}},
 
 		{"no signature mode", sound, func(w *gate.Requirements) { w.Signature = "" }, []string{`input signature: expected verify or skip, found ""`}},
 		{"another signature mode", sound, func(w *gate.Requirements) { w.Signature = "Skip" }, []string{`input signature: expected verify or skip, found "Skip"`}},
@@ -123,14 +125,14 @@ func TestNewPolicyRefuses(t *testing.T) {
 		}, []string{onlyShown + "claims in required-signers entry 1, require-all, attestations" + skipFound}},
 
 		{"an empty predicate type", sound, func(w *gate.Requirements) { w.Attestations = []string{"https://slsa.dev/provenance/v1", ""} },
-			[]string{`input attestations: expected predicate types, such as https://slsa.dev/provenance/v1, found ""`}},
+			[]string{`input attestations: expected predicate types, such as https://slsa.dev/provenance/v1, found ""; write one type per line`}},
 		{"two predicate types in one", sound, func(w *gate.Requirements) { w.Attestations = []string{"https://a https://b"} },
-			[]string{`input attestations: expected predicate types, such as https://slsa.dev/provenance/v1, found "https://a https://b"`}},
+			[]string{`input attestations: expected predicate types, such as https://slsa.dev/provenance/v1, found "https://a https://b"; write one type per line`}},
 
 		{"several faults at once", sound, func(w *gate.Requirements) { *w = gate.Requirements{URL: "x"} }, []string{
-			"input required-signers: expected at least one signer (or required-keys), found nothing; a gate that requires nobody would accept everybody",
+			"input required-signers: expected at least one signer (or required-keys), found nothing; name the workflow that signs (docs/signers.md): a gate that requires nobody would accept everybody",
 			"input digest: " + digestForm + "nothing; pass the digest that the push step printed; if that step can be skipped, its output is empty here",
-			"input url: " + urlForm + `"x"`,
+			"input url: " + urlForm + `"x"` + copied,
 			`input signature: expected verify or skip, found ""`,
 		}},
 	}

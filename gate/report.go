@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"slices"
 	"time"
 
 	"flux-verify-gate/gate/signer"
@@ -42,12 +43,20 @@ type Build struct {
 // Mode is what a verdict does to the exit status.
 type Mode string
 
-// Enforce: rejected and undecided fail the step. Warn: they do not, and the
-// outputs still tell the truth.
+// Enforce: rejected and undecided fail the step. Warn: they do not once the
+// source has been read (Report.Forgiven), and the outputs still tell the truth.
 const (
 	Enforce Mode = "enforce"
 	Warn    Mode = "warn"
 )
+
+// Forgiven says that a verdict other than verified does not fail the step: in
+// mode warn, after a completed read. Bad input is the author's to repair in any
+// mode.
+func (r Report) Forgiven() bool {
+	badInput := slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Code == BadInput })
+	return r.Mode == Warn && r.Timings.Reads > 0 && !badInput
+}
 
 // Cluster names where the object was read, so that a staging kubeconfig is seen.
 type Cluster struct {

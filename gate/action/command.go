@@ -109,27 +109,33 @@ func decide(ctx context.Context, p gate.Policy, e gate.Evidence, at time.Time) g
 
 // failuresOf gives one failure for each fault that an error joins.
 func failuresOf(err error) []gate.Failure {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var failures []gate.Failure
-		for _, e := range joined.Unwrap() {
-			failures = append(failures, failuresOf(e)...)
-		}
-		return failures
+	var failures []gate.Failure
+	for _, fault := range parts(err) {
+		failures = append(failures, failureOf(fault))
 	}
+	return failures
+}
+
+func failureOf(err error) gate.Failure {
 	var cannotLook *cluster.Error
 	if errors.As(err, &cannotLook) {
-		return []gate.Failure{cannotLook.Failure}
+		return cannotLook.Failure
 	}
 	var input *gate.InputError
 	if errors.As(err, &input) {
-		found := input.Found
-		if input.Err != nil {
-			found = strings.TrimSuffix(found+": ", ": ") + input.Err.Error()
+		failure := gate.Failure{Code: gate.BadInput, Title: "the input " + input.Input + " cannot be used",
+			Expected: input.Expected, Found: input.Found, Remedy: input.Remedy}
+		switch {
+		case input.Err == nil:
+		case input.Expected == "":
+			// The cause says itself what was expected and what was found.
+			failure.Title += ": " + input.Err.Error()
+		default:
+			failure.Found = strings.TrimPrefix(input.Found+": "+input.Err.Error(), ": ")
 		}
-		return []gate.Failure{{Code: gate.BadInput, Title: "the input " + input.Input + " cannot be used",
-			Expected: input.Expected, Found: found, Remedy: input.Remedy}}
+		return failure
 	}
-	return []gate.Failure{{Code: gate.Internal, Title: "the gate could not go on", Found: err.Error(), Remedy: "report this: it is a fault of the gate"}}
+	return gate.Failure{Code: gate.Internal, Title: "the gate could not go on", Found: err.Error(), Remedy: "report this: it is a fault of the gate"}
 }
 
 // getenv looks a variable up in the environment that was passed in.

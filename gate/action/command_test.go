@@ -307,7 +307,7 @@ func TestFlagsAreTheSameInputs(t *testing.T) {
 		{"verified", append(args, "--signature", "skip"), 0, "verified"},
 		{"a flag twice", append(args, "--signature", "skip", "--digest", "any"), 2, "given twice"},
 		{"an unknown flag", append(args, "--signatures", "skip"), 2, "signatures"},
-		{"an argument", append(args, "skip"), 2, "skip"},
+		{"an argument", append(args, "skip"), 2, "flags only"},
 		{"a file that is not there", append(args, "--url", "@nowhere"), 2, "nowhere"},
 		{"blank is not skip", append(args, "--signature", ""), 2, "verify or skip"},
 	}

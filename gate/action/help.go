@@ -9,7 +9,8 @@ import (
 func (c Command) help() int {
 	var b strings.Builder
 	b.WriteString("Usage: flux-verify-gate --digest sha256:... --required-signers @signers.yaml [--input value ...]\n" +
-		"       flux-verify-gate suggest --required-signers @signers.yaml\n\n" +
+		"       flux-verify-gate suggest --required-signers @signers.yaml [--allowed-signers ...] [--trusted-root FILE]\n" +
+		"       flux-verify-gate version\n\n" +
 		"Reads a deployed Flux OCIRepository back and says whether its signature policy\n" +
 		"is live and exact and was applied to what is being served.\n" +
 		"suggest prints the one policy that accepts these signers and nobody else.\n\n" +
@@ -22,7 +23,7 @@ func (c Command) help() int {
 }
 
 func defaultOf(in Input) string {
-	if in.Default == "" {
+	if in.Default == "" || in.fromGitHub() {
 		return ""
 	}
 	return " (default " + in.Default + ")"

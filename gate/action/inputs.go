@@ -1,6 +1,10 @@
 package action
 
-import "flux-verify-gate/gate/signature"
+import (
+	"strings"
+
+	"flux-verify-gate/gate/signature"
+)
 
 // Input is one declared input. The table of inputs drives action.yml, the
 // flags, the documentation and the validation; a test holds them together.
@@ -19,6 +23,9 @@ type Input struct {
 	// Secret values are never quoted in an error.
 	Secret bool
 }
+
+// fromGitHub says that the default is an expression, which only GitHub fills in.
+func (in Input) fromGitHub() bool { return strings.Contains(in.Default, "${{") }
 
 // Kind says how the value of an input is read and what a blank one means.
 type Kind int

@@ -25,7 +25,7 @@ func (c Command) judgeRecording(ctx context.Context, v values, policy gate.Polic
 		return gate.CouldNotLook(e, c.Now())
 	}
 	e.PrivateRoot = private
-	if asked != nil && source.Digest() != "" {
+	if asked.asks(e.Source) {
 		signatures := asked.look(ctx, e.Source, 0)
 		e.Signatures = &signatures
 	}
@@ -39,7 +39,8 @@ func (c Command) readRecording(v values) (gate.Source, error) {
 	if path := v[inObject]; path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
-			return gate.Source{}, &gate.InputError{Input: inObject, Expected: "a file that can be read", Err: err}
+			return gate.Source{}, &gate.InputError{Input: inObject, Expected: "a file that can be read", Err: err,
+				Remedy: "correct the path; in a step it is relative to the workspace"}
 		}
 		defer file.Close()
 		input = file

@@ -15,6 +15,8 @@ const lookAtLeast = 30 * time.Second
 // registry looks for the signatures of what a source serves.
 type registry struct {
 	checker *signature.Checker
+	// url is where the source must point; empty for anywhere.
+	url string
 }
 
 // registryOf prepares the look, and says whether the gate's own trusted root is
@@ -34,14 +36,25 @@ func (c Command) registryOf(v values, policy gate.Policy) (*registry, bool, erro
 	if v[inTrustedRoot] != signature.TUF {
 		publicGood, err := signature.PublicGoodFile(v[inTrustedRoot])
 		if err != nil {
-			return nil, false, &gate.InputError{Input: inTrustedRoot, Expected: "the path of a trusted_root.json, or tuf", Err: err}
+			return nil, false, &gate.InputError{Input: inTrustedRoot, Err: err,
+				Remedy: "correct the path, or leave the input out to have the public-good Sigstore"}
 		}
 		private = !publicGood
 	}
 	if policy.Requirements().Signature == gate.SignatureSkip {
 		return nil, private, nil
 	}
-	return &registry{checker: checker}, private, nil
+	return &registry{checker: checker, url: policy.Requirements().URL}, private, nil
+}
+
+// asks says whether the registry that a source names is asked. One that the input
+// url rules out is not: the source is rejected anyway, and whoever can write it
+// must not have the credentials sent to a registry of his own.
+func (r *registry) asks(source *gate.Source) bool {
+	if r == nil || source == nil || source.Digest() == "" {
+		return false
+	}
+	return r.url == "" || source.Object.Spec.URL == r.url || r.checker.Layout != ""
 }
 
 // look asks for the signatures of what is serving now, within the time that is

@@ -31,7 +31,7 @@ func policyOf(v values) (gate.Policy, error) {
 	}
 	if text := v[inRequiredKeys]; text != "" {
 		if want.Keys, err = gate.ParseKeys([]byte(text)); err != nil {
-			faults = append(faults, &gate.InputError{Input: inRequiredKeys, Err: err})
+			faults = append(faults, badForm(inRequiredKeys, err))
 		}
 	}
 	// A list that could not be read is a fault of its own; that it is then also
@@ -50,9 +50,33 @@ func signersOf(v values, input string) ([]signer.Signer, error) {
 	}
 	signers, err := signer.Parse([]byte(text))
 	if err != nil {
-		return nil, &gate.InputError{Input: input, Err: err}
+		return nil, badForm(input, err)
 	}
 	return signers, nil
+}
+
+// badForm is one gate.InputError for each fault that a parser joined.
+func badForm(input string, err error) error {
+	var faults []error
+	for _, fault := range parts(err) {
+		faults = append(faults, &gate.InputError{Input: input, Err: fault,
+			Remedy: "correct it (docs/signers.md has the form); if it is the path of a file, put @ before it"})
+	}
+	return errors.Join(faults...)
+}
+
+// parts are the errors that one joins, at any depth; an error that joins none is
+// its own part.
+func parts(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, parts(e)...)
+	}
+	return all
 }
 
 // listOf splits a list that has one item per line; blank lines and lines that

@@ -57,7 +57,8 @@ func (c Command) suggested(ctx context.Context, args []string) (signer.Entry, er
 		return signer.Entry{}, err
 	}
 	if len(required) == 0 {
-		return signer.Entry{}, &gate.InputError{Input: inRequiredSigners, Expected: "at least one signer", Found: "nothing"}
+		return signer.Entry{}, &gate.InputError{Input: inRequiredSigners, Expected: "at least one signer", Found: "nothing",
+			Remedy: "name the workflow that signs (docs/signers.md)"}
 	}
 	_, private, err := c.registryOf(v, gate.Policy{})
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"flux-verify-gate/gate"
 	"flux-verify-gate/gate/report"
@@ -49,13 +48,9 @@ func (c Command) inActions(err error) error {
 	return err
 }
 
-// exitStatus: warn lets rejected pass, and undecided after a completed read;
-// bad input is the author's to repair in any mode.
 func exitStatus(r gate.Report) int {
-	badInput := slices.ContainsFunc(r.Findings, func(f gate.Finding) bool { return f.Code == gate.BadInput })
-	forgiving := r.Mode == gate.Warn && r.Timings.Reads > 0 && !badInput
 	switch {
-	case r.Verdict == gate.Verified || forgiving:
+	case r.Verdict == gate.Verified || r.Forgiven():
 		return statusVerified
 	case r.Verdict == gate.Rejected:
 		return statusRejected
@@ -100,18 +95,16 @@ func replaceFile(path string, content []byte) error {
 	}
 	defer os.Remove(temporary.Name())
 	_, err = temporary.Write(content)
-	if err = errors.Join(err, temporary.Chmod(0o644), temporary.Close()); err != nil {
-		return err
-	}
-	if err := ownAs(folder, temporary.Name()); err != nil {
+	if err = errors.Join(err, temporary.Chmod(0o644), ownAs(folder, temporary), temporary.Close()); err != nil {
 		return err
 	}
 	return os.Rename(temporary.Name(), path)
 }
 
-// ownAs gives a file the owner of the folder. Whoever may not give files away
-// owns the folder already, or has a report of his own there.
-func ownAs(folder, file string) error {
+// ownAs gives an open file the owner of the folder. Whoever may not give files away
+// owns the folder already, or has a report of his own there. The file is not asked
+// for by its name, which by now may lead elsewhere: the folder is not root's.
+func ownAs(folder string, file *os.File) error {
 	info, err := os.Stat(folder)
 	if err != nil {
 		return err
@@ -120,7 +113,7 @@ func ownAs(folder, file string) error {
 	if !ok {
 		return nil
 	}
-	if err := os.Chown(file, uid, gid); err != nil && !errors.Is(err, fs.ErrPermission) {
+	if err := file.Chown(uid, gid); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
 	return nil

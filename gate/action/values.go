@@ -37,8 +37,9 @@ func readValues(table []Input, environ, args []string) (values, error) {
 		return nil, err
 	}
 	if fromEnvironment && len(args) > 0 {
+		// Arguments are never quoted: one of them may be a password.
 		return nil, &gate.InputError{Input: "arguments", Expected: "none where the inputs come as " + envPrefix + "* variables",
-			Found: strconv.Quote(strings.Join(args, " ")), Remedy: "give every input under with: and none on the command line"}
+			Found: fmt.Sprintf("%d on the command line", len(args)), Remedy: "give every input under with: and none on the command line"}
 	}
 	if !fromEnvironment {
 		if given, err = flagValues(table, args); err != nil {
@@ -104,25 +105,34 @@ func inputsFromEnvironment(environ []string) bool {
 // flagValues reads the same inputs from flags of the same name.
 func flagValues(table []Input, args []string) (values, error) {
 	given := values{}
+	twice := ""
 	set := flag.NewFlagSet("flux-verify-gate", flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	for _, in := range table {
 		set.Func(in.Name, in.Help, func(value string) error {
-			if _, twice := given[in.Name]; twice {
+			if _, again := given[in.Name]; again {
+				twice = in.Name
 				return errors.New("given twice")
 			}
 			given[in.Name] = value
 			return nil
 		})
 	}
-	if err := set.Parse(args); err != nil {
-		return nil, &gate.InputError{Input: "arguments", Expected: "flags named like the inputs, each at most once", Err: err,
-			Remedy: "see --help"}
+	// Neither the package's error for a value nor a stray argument is shown: each
+	// quotes what may be a password.
+	fault := &gate.InputError{Input: "arguments", Expected: "flags named like the inputs, each once and with a value", Remedy: "see --help; true and false are written out too, as in --reconcile true"}
+	switch err := set.Parse(args); {
+	case twice != "":
+		fault.Found = "--" + twice + " given twice"
+	case err != nil:
+		fault.Found, _, _ = strings.Cut(err.Error(), "=")
+	case set.NArg() > 0:
+		fault.Expected = "flags only"
+		fault.Found = fmt.Sprintf("something else in the place %d of %d", len(args)-set.NArg()+1, len(args))
+	default:
+		return given, nil
 	}
-	if set.NArg() > 0 {
-		return nil, &gate.InputError{Input: "arguments", Expected: "flags only", Found: strconv.Quote(set.Arg(0)), Remedy: "see --help"}
-	}
-	return given, nil
+	return nil, fault
 }
 
 // resolve trims, reads what @path names, applies defaults and checks each value
@@ -136,15 +146,27 @@ func resolve(table []Input, given values) (values, error) {
 		if path, ok := strings.CutPrefix(value, "@"); ok {
 			content, err := readFile(path)
 			if err != nil {
-				faults = append(faults, &gate.InputError{Input: in.Name, Expected: "a file that can be read behind @", Err: err})
+				fault := &gate.InputError{Input: in.Name, Expected: "a file that can be read behind @", Err: err,
+					Remedy: "correct the path; in a step it is relative to the workspace"}
+				if in.Secret {
+					// What was taken for a path may be the secret itself.
+					fault.Found, fault.Err = "a value that begins with @ and names no such file", nil
+					fault.Remedy = "write a secret that begins with @ into a file, and give @ and the path of that"
+				}
+				faults = append(faults, fault)
 				continue
 			}
 			if value = strings.TrimSpace(content); value == "" {
-				faults = append(faults, &gate.InputError{Input: in.Name, Expected: "a value in " + path, Found: "an empty file"})
+				fault := &gate.InputError{Input: in.Name, Expected: "a value in " + path, Found: "an empty file",
+					Remedy: "see what should have written it"}
+				if in.Secret {
+					fault.Expected = "a value in the file behind @"
+				}
+				faults = append(faults, fault)
 				continue
 			}
 		}
-		if !supplied && !strings.Contains(in.Default, "${{") {
+		if !supplied && !in.fromGitHub() {
 			value = in.Default
 		}
 		if fault := in.check(value); fault != nil {
@@ -184,18 +206,16 @@ func (in Input) check(value string) *gate.InputError {
 			found = "a value of another form"
 		}
 	}
-	fault := &gate.InputError{Input: in.Name, Found: found}
+	fault := &gate.InputError{Input: in.Name, Found: found, Remedy: "leave the input out to have its default, " + in.Default}
 	switch in.Kind {
 	case KindName:
 		if value == "" || strings.ContainsAny(value, "\r\n\x00") {
 			fault.Expected = "one line of text"
-			fault.Remedy = "leave the input out to have its default, " + in.Default
 			return fault
 		}
 	case KindWord:
 		if !slices.Contains(in.Words, value) {
 			fault.Expected = strings.Join(in.Words, " or ")
-			fault.Remedy = "leave the input out to have its default, " + in.Default
 			return fault
 		}
 	case KindBool:
@@ -210,7 +230,12 @@ func (in Input) check(value string) *gate.InputError {
 		}
 	case KindPath:
 		if strings.ContainsAny(value, "\r\n\x00") {
-			fault.Expected = "the path of one file"
+			// It may be the content instead, and for a kubeconfig that is a secret.
+			fault.Expected, fault.Found = "the path of one file", "text of several lines"
+			fault.Remedy = "write the path alone, on one line"
+			if in.Name == inKubeconfig {
+				fault.Remedy = "give the content of a kubeconfig as " + inKubeconfigData
+			}
 			return fault
 		}
 	}

@@ -61,6 +61,38 @@ func TestReadValuesFaults(t *testing.T) {
 	}
 }
 
+// What is wrong with an input is said without the values that came with it: a log,
+// a summary and a report may be read by more people than a secret.
+func TestFaultsShowNoSecret(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2"
+	for name, tt := range map[string]struct {
+		environ, args []string
+	}{
+		"behind @":                      {[]string{"INPUT_REGISTRY-PASSWORD=@" + secret}, nil},
+		"behind @, a flag":              {nil, []string{"--github-token", "@" + secret}},
+		"kubeconfig-data behind @":      {[]string{"INPUT_KUBECONFIG-DATA=@" + secret}, nil},
+		"given twice":                   {nil, []string{"--registry-password", "a", "--registry-password", secret}},
+		"as an argument of its own":     {nil, []string{"--registry-password=", secret}},
+		"misspelt flag":                 {nil, []string{"--registry-pasword=" + secret}},
+		"bad flag":                      {nil, []string{"---registry-password=" + secret}},
+		"flags beside variables":        {[]string{"INPUT_DIGEST=any"}, []string{"--registry-password", secret}},
+		"content instead of a path":     {[]string{"INPUT_KUBECONFIG=users:\n- user: {token: " + secret + "}"}, nil},
+		"content instead of a path, CR": {nil, []string{"--kubeconfig", "users:\r- user: {token: " + secret + "}"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := readValues(Inputs(), tt.environ, tt.args)
+			if err == nil {
+				t.Fatal("got no error, want one")
+			}
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("%q shows the secret", err)
+			}
+		})
+	}
+}
+
 func TestReadValues(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "digest")

@@ -146,6 +146,9 @@ func TestConnectExplains(t *testing.T) {
 		{"no file, home", Options{Getenv: env("KUBECONFIG", "/home/runner/.kube/config")}},
 		{"no file, tilde", Options{Kubeconfig: "~/.kube/config"}},
 		{"several files", Options{Getenv: env("KUBECONFIG", path+":/b")}},
+		{"content, variable", Options{Getenv: env("KUBECONFIG", "users:\n- name: u\n  user:\n    token: hidden\n")}},
+		{"content on one line", Options{Kubeconfig: `{users: [{name: u, user: {token: hidden}}]}`}},
+		{"content in base64", Options{Kubeconfig: "hidden" + strings.Repeat("A", 300)}},
 		{"a directory", Options{Kubeconfig: dir}},
 		{"a huge file", Options{Kubeconfig: big}},
 		{"an empty file", Options{Kubeconfig: empty}},
@@ -162,6 +165,7 @@ func TestConnectExplains(t *testing.T) {
 		{"no server", replaced(`"https://prod.example.com:6443"`, `""`)},
 		{"plain http", replaced("https://prod", "http://prod")},
 		{"server with a password", replaced("https://prod", "https://a:b@prod")},
+		{"server with a password, broken", replaced("https://prod", "https://a:hid%den@prod")},
 		{"server no address", Options{KubeconfigData: good, Server: "https://"}},
 		{"insecure", replaced(`"certificate-authority-data":"`+ca+`"`, `"insecure-skip-tls-verify":true`)},
 		{"proxy of another scheme", replaced(`"server":`, `"proxy-url":"ftp://a:hidden@p","server":`)},
@@ -201,7 +205,7 @@ func TestConnectExplains(t *testing.T) {
 			continue
 		}
 		f := failure.Failure
-		if strings.Contains(fmt.Sprintf("%+v %+v", *failure, failure.Err), "hidden") {
+		if text := fmt.Sprintf("%+v %+v", *failure, failure.Err); strings.Contains(text, "hidden") || strings.Contains(text, "hid%den") {
 			t.Errorf("%s: the credential is shown: %v", test.name, err)
 		}
 		if f.Title == "" || f.Expected == "" || f.Found == "" || f.Remedy == "" {

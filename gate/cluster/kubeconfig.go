@@ -206,7 +206,8 @@ func serverURL(server string) (string, error) {
 		server = "https://" + server
 	}
 	parsed, err := url.Parse(server)
-	if err == nil && parsed.User != nil {
+	// An address that cannot be parsed may hold one too, and is quoted below.
+	if err == nil && parsed.User != nil || err != nil && strings.Contains(server, "@") {
 		return "", badInput("the server's address holds a user name or password", "an address such as https://host:6443",
 			"a credential in the address", "put the credential into the kubeconfig's user", nil)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -118,7 +119,7 @@ func (o Options) load() (material, error) {
 	}
 	found, tried := ResolvePath(name, fileExists)
 	if found == "" {
-		if entries := pathEntries(name); len(entries) > 1 {
+		if entries := pathEntries(name); len(entries) > 1 && !slices.ContainsFunc(entries, noPath) {
 			return material{}, severalFiles(origin, entries)
 		} else if len(entries) == 1 && entries[0] != name {
 			found, tried = ResolvePath(entries[0], fileExists)
@@ -162,11 +163,25 @@ func missingFile(origin, name string, tried []string) *Error {
 	case underHome(name):
 		expected = "a file outside the home directory, which is not mounted into an action's container"
 	}
+	if noPath(name) {
+		return badInput("the kubeconfig of "+origin+" is not there", "the path of a file", "text that is no path",
+			"give the content of a kubeconfig as `kubeconfig-data`", nil)
+	}
 	found := "no file at " + strconv.Quote(clip(name))
 	if len(tried) > 1 {
 		found += "; tried also " + strings.Join(tried[1:], ", ")
 	}
 	return badInput("the kubeconfig of "+origin+" is not there", expected, found, remedy, nil)
+}
+
+// maxPath is the longest path that is shown. A kubeconfig in base64 is longer.
+const maxPath = 255
+
+// noPath says that a text is not to be shown as the path of a file. Who gives the
+// content of a kubeconfig where its path is wanted must not find the token in the
+// log.
+func noPath(text string) bool {
+	return len(text) > maxPath || strings.ContainsAny(text, "{}\r\n\t\"")
 }
 
 func fileExists(name string) bool {

@@ -69,6 +69,11 @@ type watcher struct {
 	version string
 	// deniedSince is when reading was first refused after it had been allowed.
 	deniedSince time.Time
+	// gone says that the last watch was refused because its version was too old.
+	// A restarted API server refuses that of an object that has not changed
+	// since, however often it is read again, so the next watch names none and
+	// begins with the object as it is.
+	gone bool
 	// refusals counts watches denied in a row while reading was allowed.
 	refusals int
 }
@@ -190,7 +195,7 @@ func (w *watcher) watch(ctx context.Context) (steady bool, failure *Error) {
 			"timeoutSeconds":      {strconv.Itoa(max(int(c.pace.watch/time.Second), 1))},
 		},
 	}
-	if w.version != "" {
+	if w.version != "" && !w.gone {
 		r.query.Set("resourceVersion", w.version)
 	}
 	c.counts.watches.Add(1)
@@ -207,7 +212,7 @@ func (w *watcher) watch(ctx context.Context) (steady bool, failure *Error) {
 		return false, w.refused(ctx, r, a)
 	}
 	defer response.Body.Close()
-	w.refusals = 0
+	w.refusals, w.gone = 0, false
 	failure = w.follow(ctx, r, response)
 	return time.Since(started) >= c.pace.steady, failure
 }
@@ -216,7 +221,7 @@ func (w *watcher) watch(ctx context.Context) (steady bool, failure *Error) {
 func (w *watcher) refused(ctx context.Context, r request, a answer) *Error {
 	switch a.code {
 	case http.StatusGone:
-		// The point is too old; the read that follows gives a new one.
+		w.gone = true
 		return nil
 	case http.StatusNotFound:
 		// The read that follows says what is missing.
@@ -292,6 +297,7 @@ func (w *watcher) follow(ctx context.Context, r request, response *http.Response
 func (w *watcher) errorEvent(r request, object json.RawMessage) *Error {
 	status, ok := parseStatus(object)
 	if !ok || status.Code == http.StatusGone || status.Reason == metav1.StatusReasonExpired {
+		w.gone = true
 		return nil
 	}
 	return w.client.answerFailure(r, answer{code: int(status.Code), header: http.Header{}, body: object})

@@ -183,7 +183,8 @@ func logLine(line string) bool {
 		}
 	}
 	line = strings.TrimLeft(line, " ")
-	for _, key := range []string{"spec:", "verify:", "provider: cosign", "trustedRootSecretRef:", "secretRef:", "matchOIDCIdentity:", "name: ", "- issuer: ", "subject: "} {
+	for _, key := range []string{"spec:", "verify:", "provider: cosign", "trustedRootSecretRef:", "secretRef:", "matchOIDCIdentity:", "name: ", "- issuer: ", "subject: ",
+		"kustomize:", "patches:", "- target:", "kind: OCIRepository", "patch: |", "- op: add", "path: /spec/verify", "value:"} {
 		if strings.HasPrefix(line, key) {
 			return true
 		}

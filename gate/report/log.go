@@ -100,8 +100,8 @@ func WriteLog(w io.Writer, r gate.Report, s Style) error {
 		}
 		l.message(Passed, "passed: "+strings.Join(codes, ", "))
 	}
-	if text := suggestion(r); text != "" {
-		l.message(Doing, "the policy to paste into the OCIRepository:")
+	if where, text := suggestion(r); text != "" {
+		l.message(Doing, "the policy to paste into the "+where+":")
 		l.b.WriteString(text)
 	}
 	_, err := io.WriteString(w, l.b.String())

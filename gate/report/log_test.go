@@ -66,7 +66,7 @@ func TestLogOrder(t *testing.T) {
 	at := -1
 	for _, want := range []string{
 		"✗ rejected (digest-mismatch): OCIRepository flux-system/flux-system", "✗ digest-mismatch: ", "✗ policy-too-wide: ",
-		"✗ verification-failed: ", "? registry-denied: ", "• source-insecure: ", "✔ passed: ", "► the policy to paste", "      - issuer: '",
+		"✗ verification-failed: ", "? registry-denied: ", "• source-insecure: ", "✔ passed: ", "► the policy to paste", "                - issuer: '",
 	} {
 		i := strings.Index(text, "\n"+want)
 		if strings.HasPrefix(text, want) {
@@ -76,5 +76,20 @@ func TestLogOrder(t *testing.T) {
 			t.Errorf("%q stands at %d, after %d:\n%s", want, i, at, text)
 		}
 		at = max(at, i)
+	}
+}
+
+// TestLogOfModeWarn holds that the log promises a green step only where the exit
+// status is one.
+func TestLogOfModeWarn(t *testing.T) {
+	t.Parallel()
+	const promise = "does not fail the step"
+	if text := logOf(t, warned(), report.Style{}); !strings.Contains(text, promise) {
+		t.Errorf("a rejected source in mode warn, and no word of it:\n%s", text)
+	}
+	r := undecided()
+	r.Mode = gate.Warn
+	if text := logOf(t, r, report.Style{}); strings.Contains(text, promise) {
+		t.Errorf("nothing was read, so the step fails, and the log promises otherwise:\n%s", text)
 	}
 }

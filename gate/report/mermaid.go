@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"flux-verify-gate/gate"
@@ -119,10 +120,19 @@ func chain(r gate.Report) [4]link {
 	for i, n := range worst {
 		links[i].state = [...]state{unseen, skipped, holds, skipped, unsure, breaks}[n]
 	}
+	if links[1].state == holds && !hasPassed(r, gate.VerificationFailed) {
+		// A source without a policy can be Ready and well; nobody verified it.
+		links[1] = link{state: skipped, codes: []string{"nothing was verified"}}
+	}
 	if (links[2].state == holds || links[2].state == skipped) && r.Expected.Digest == gate.DigestAny {
 		links[2] = link{state: skipped, codes: []string{"any digest is accepted"}}
 	}
 	return links
+}
+
+// hasPassed says that a check was made and passed.
+func hasPassed(r gate.Report, code gate.Code) bool {
+	return slices.ContainsFunc(r.Findings, func(f gate.Finding) bool { return f.Code == code && f.Outcome == gate.Pass })
 }
 
 // Colours that can be read on a light and on a dark page.

@@ -163,7 +163,7 @@ func origin(r gate.Report) string {
 // the usual; empty otherwise.
 func standing(r gate.Report) string {
 	var parts []string
-	if r.Mode == gate.Warn && r.Verdict != gate.Verified {
+	if r.Verdict != gate.Verified && r.Forgiven() {
 		parts = append(parts, "mode warn: a verdict that is not verified does not fail the step")
 	}
 	if !r.Live && r.Cluster.File != "" {

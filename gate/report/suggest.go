@@ -85,16 +85,27 @@ func suggested(r gate.Report) (Suggestion, bool) {
 // suggestionLimit is the longest suggestion in bytes that a page or log shows.
 const suggestionLimit = 12 << 10
 
-// suggestion is the text to paste, for the log; empty if there is none.
-func suggestion(r gate.Report) string {
+// suggestion is the text to paste and the kind of object to paste it into, for
+// the log; empty if there is none.
+func suggestion(r gate.Report) (where, text string) {
 	s, ok := suggested(r)
 	if !ok {
-		return ""
+		return "", ""
 	}
-	if text := s.VerifyYAML(); len(text) <= suggestionLimit {
-		return text
+	where, text = "OCIRepository", s.VerifyYAML()
+	if ownedByOperator(r) {
+		where, text = "FluxInstance, because flux-operator makes the OCIRepository", s.PatchYAML()
 	}
-	return string(Continued) + " it is too long to be shown here; the JSON report has it\n"
+	if len(text) > suggestionLimit {
+		text = string(Continued) + " it is too long to be shown here; the JSON report has it\n"
+	}
+	return where, text
+}
+
+// ownedByOperator says that flux-operator wrote the object, and will undo what
+// is changed in it by hand.
+func ownedByOperator(r gate.Report) bool {
+	return slices.ContainsFunc(r.Owners, func(o gate.Owner) bool { return o.Manager == "flux-operator" })
 }
 
 // yamlString writes any string as a YAML scalar of one line: in single quotes

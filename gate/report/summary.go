@@ -210,17 +210,6 @@ func (p *page) suggestion(r gate.Report) {
 	p.printf("\n</details>\n")
 }
 
-// ownedByOperator says that flux-operator wrote the object, and will undo what
-// is changed in it by hand.
-func ownedByOperator(r gate.Report) bool {
-	for _, o := range r.Owners {
-		if o.Manager == "flux-operator" {
-			return true
-		}
-	}
-	return false
-}
-
 func (p *page) policy(r gate.Report) {
 	var rows [][]string
 	for _, w := range r.Policy.Witnesses {

@@ -201,6 +201,10 @@ func TestChain(t *testing.T) {
 			join(passA, passB, passC, passD, passE), digestA,
 			[]string{`-->|"✔ accepts them"|`, `-->|"✔ verified"|`, `-->|"✔ is"|`, `-->|"✔ signed"|`},
 		},
+		"Ready without a policy: nothing was verified": {
+			join(passA, []gate.Finding{{Code: gate.VerifyAbsent, Outcome: gate.Fail}}, pass(gate.NotReady, gate.ArtifactMissing)), digestA,
+			[]string{`--x|"✗ verify-absent"|`, `-.->|"• nothing was verified"|`},
+		},
 		"any digest": {
 			join(passA, passB, passC, passD), gate.DigestAny,
 			[]string{`-->|"✔ accepts them"|`, `-->|"✔ verified"|`, `-.->|"• any digest is accepted"|`, `-->|"✔ signed"|`},

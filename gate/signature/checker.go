@@ -71,9 +71,13 @@ func (c *Checker) Check(ctx context.Context, target Target) gate.Signatures {
 			"sha256: and 64 lower-case hexadecimal digits", fmt.Sprintf("%q", target.Digest), "give the digest of an OCI manifest")
 	}
 	where, fail, done, err := c.open(target)
+	if err != nil && c.Layout != "" {
+		return badInput(s, "the input layout cannot be used", "the folder of an OCI image layout", clip(err.Error()),
+			"correct the path; in a step it is relative to the workspace")
+	}
 	if err != nil {
-		return badInput(s, "the place to look for signatures is not usable",
-			"a repository or layout, with credentials that can be read", clip(err.Error()), "correct the inputs for the registry")
+		return badInput(s, "the registry to look for signatures in cannot be used",
+			"a repository, with credentials that can be read", clip(err.Error()), "correct the inputs for the registry")
 	}
 	defer done()
 	s.Credentials = fail.credentials

@@ -154,6 +154,20 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
+// The GitHub token goes to ghcr.io over TLS only, whatever the source says.
+func TestGitHubTokenStaysInTLS(t *testing.T) {
+	t.Parallel()
+	for address, schemes := range map[string]int{"oci://ghcr.io/acme/platform": 1, "oci://registry.example/acme/platform": 2} {
+		r, _, err := newRegistry(address, true, Credentials{GitHubToken: "secret"}, http.DefaultTransport)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.schemes(); len(got) != schemes || got[0] != "https" {
+			t.Errorf("%s: expected %d schemes, found %v", address, schemes, got)
+		}
+	}
+}
+
 func TestClusterOnly(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]bool{

@@ -23,7 +23,7 @@ func (f failures) of(what string, err error) gate.Failure {
 		Code:      gate.RegistryUnreachable,
 		Title:     fmt.Sprintf("%s could not be read from %s", what, f.place),
 		Expected:  "an answer, be it that there is nothing",
-		Found:     clip(err.Error()),
+		Found:     tellError(err),
 		Transient: transient(err) || errors.Is(err, context.DeadlineExceeded),
 	}
 	var (
@@ -91,13 +91,13 @@ func (f failures) artifact(digest string, err error) gate.Failure {
 	return failure
 }
 
-// root describes that the trusted root is not to be had.
+// rootFailure describes that the trusted root is not to be had.
 func rootFailure(source string, err error) gate.Failure {
 	failure := gate.Failure{
 		Code:     gate.TrustedRootUnavailable,
 		Title:    "the trusted root is not available, so no signature could be verified",
 		Expected: "a trusted_root.json",
-		Found:    clip(err.Error()),
+		Found:    tellError(err),
 		Remedy:   "check the path given as trusted-root",
 	}
 	if source == TUF {

@@ -286,7 +286,7 @@ func (h *hunt) unread(j job, err error) gate.Signature {
 		h.lost[code].n++
 		h.mutex.Unlock()
 	}
-	return gate.Signature{Layout: j.layout, Digest: j.digest, Step: gate.StepFetch, Why: clip(err.Error())}
+	return gate.Signature{Layout: j.layout, Digest: j.digest, Step: gate.StepFetch, Why: tellError(err)}
 }
 
 // givenUp tells an error that is the end of the waiting from others.

@@ -27,7 +27,7 @@ const (
 func openLayout(dir string) (*layout, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("expected the directory of an OCI layout: %w", err)
+		return nil, err
 	}
 	return &layout{root: root}, nil
 }

@@ -58,11 +58,13 @@ var manifestTypes = strings.Join([]string{
 
 // newRegistry names a repository by its address, with or without oci://.
 func newRegistry(address string, insecure bool, credentials Credentials, base http.RoundTripper) (*registry, string, error) {
-	var options []name.Option
-	if insecure {
-		options = append(options, name.Insecure)
+	address = strings.TrimPrefix(address, "oci://")
+	repository, err := name.NewRepository(address)
+	// ghcr.io speaks TLS. Whoever sets spec.insecure must not have the GitHub token
+	// sent to it in the clear.
+	if err == nil && insecure && repository.RegistryStr() != ghcr {
+		repository, err = name.NewRepository(address, name.Insecure)
 	}
-	repository, err := name.NewRepository(strings.TrimPrefix(address, "oci://"), options...)
 	if err != nil {
 		return nil, "", fmt.Errorf("expected oci://registry/repository: %w", err)
 	}
@@ -146,7 +148,20 @@ func asDenied(err error) error {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusBadRequest:
 		return &deniedError{status: answer.StatusCode, text: ": " + clip(answer.Error())}
 	}
-	return &contentError{clip(err.Error())}
+	return &contentError{tellError(err)}
+}
+
+// tellError is the text of an error, shortened and without the query of an address:
+// where a registry redirects to its storage, that is a credential.
+func tellError(err error) string {
+	text := err.Error()
+	var request *url.Error
+	if errors.As(err, &request) {
+		if _, query, ok := strings.Cut(request.URL, "?"); ok && query != "" {
+			text = strings.ReplaceAll(text, query, "…")
+		}
+	}
+	return clip(text)
 }
 
 // clip shortens text from outside.

@@ -76,6 +76,9 @@ func hostileQuestions(text string) map[string]Question {
 // the default; BenchmarkHostile takes the whole.
 func TestHostilePatterns(t *testing.T) {
 	t.Parallel()
+	if slower > 1 {
+		t.Skip("asked without the race detector")
+	}
 	for name, text := range hostile() {
 		for side, q := range hostileQuestions(text) {
 			t.Run(name+"/"+side, func(t *testing.T) {
