@@ -1,4 +1,5 @@
 # make test   everything that has to be green: the one command of the README
+# make test-live   only the gate's binary against a real API server
 # make container-smoke   builds the image and runs it as the runner does
 # make lint   formatting, vet, staticcheck, actionlint
 # make build  the binary, as the image has it
@@ -6,6 +7,8 @@
 GO ?= go
 TOOLS := $(abspath .cache/tools)
 VERSION ?= dev
+# Tests that need more than the product's own modules.
+MODULES := test/stack test/live
 
 .PHONY: all
 all: lint test
@@ -14,7 +17,21 @@ all: lint test
 test:
 	$(GO) test ./gate/signer
 	$(GO) test -race ./...
-	$(MAKE) container-smoke
+	$(MAKE) test-stack test-live container-smoke
+
+# A real API server, built on the first run into the user's cache.
+.PHONY: programs
+programs:
+	$(GO) -C test/stack run ./cmd/stack build etcd kube-apiserver
+
+.PHONY: test-stack
+test-stack: programs
+	$(GO) -C test/stack test -race ./...
+
+# The gate's binary against that API server.
+.PHONY: test-live
+test-live: programs
+	$(GO) -C test/live test -race ./...
 
 # It needs root and buildah, which it installs by apt-get; test/container/run
 # says what happens where they cannot be had.
@@ -28,6 +45,10 @@ lint: tools
 	$(GO) vet ./...
 	$(GO) mod tidy -diff
 	$(TOOLS)/staticcheck ./...
+	@for module in $(MODULES); do \
+		echo "lint $$module"; \
+		(cd $$module && $(GO) vet ./... && $(GO) mod tidy -diff && $(TOOLS)/staticcheck ./...) || exit 1; \
+	done
 	$(TOOLS)/actionlint $$(git ls-files '.github/workflows/*.y*ml' 'examples/workflows/*.y*ml')
 
 .PHONY: tools

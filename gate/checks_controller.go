@@ -64,6 +64,11 @@ func (f *facts) explainAccepted(verify *sourcev1.OCIRepositoryVerification, s Si
 			Found:    f.sides(verify, s),
 			Remedy:   "do not promote. The policy may have changed while a verification ran: make the controller verify again (any change of the spec), then run the gate again",
 		}
+		if len(s.Found) == 0 {
+			// As long as unsigned waits for a signature that is on its way, for
+			// example into a mirror, this must not end the waiting.
+			finding.Wait = WaitMinute
+		}
 		if !s.Complete {
 			// A required signer has signed, so nobody else says that something
 			// was left out.

@@ -35,10 +35,8 @@ func printedRole(t *testing.T, log string) string {
 	var role strings.Builder
 	role.WriteString("apiVersion: rbac.authorization.k8s.io/v1\n")
 	for line := range strings.Lines(rest) {
-		if !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "-") && !strings.Contains(line, ":") {
-			break
-		}
-		if strings.Contains(line, "✗") || strings.Contains(line, "::") {
+		// What comes after it begins with one of the log's symbols.
+		if !strings.ContainsAny(line[:1], " -abcdefghijklmnopqrstuvwxyz") {
 			break
 		}
 		role.WriteString(line)

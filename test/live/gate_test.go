@@ -179,7 +179,7 @@ func (p *process) read(r *result) error {
 	}
 	r.summary = string(summary)
 	verdict := gate.Verdict(r.outputs["verdict"])
-	if !strings.Contains(r.summary, string(verdict)) {
+	if !strings.Contains(strings.ToLower(r.summary), string(verdict)) {
 		fault("the summary does not name the verdict %q:\n%s", verdict, r.summary)
 	}
 	if verified := verdict == gate.Verified; r.outputs["verified"] != fmt.Sprint(verified) ||
@@ -213,7 +213,7 @@ func (p *process) read(r *result) error {
 		}
 	}
 	for name, value := range p.inputs {
-		if secret := name == "kubeconfig-data" || name == "registry-password"; secret && value != "" &&
+		if secret := name == "kubeconfig-data" || name == "registry-password"; secret && strings.TrimSpace(value) != "" &&
 			strings.Contains(r.stdout+r.stderr+r.summary+string(output), value) {
 			fault("the value of %s is shown", name)
 		}

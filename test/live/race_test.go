@@ -108,7 +108,7 @@ func TestChangesAtEveryRead(t *testing.T) {
 		p.settle(revision(fmt.Sprint(read)))
 		return true
 	})
-	r := p.gate(through, map[string]string{"timeout": "3s"}).is(want{gate.Undecided, gate.NoAnswer})
+	r := p.gate(through, map[string]string{"timeout": "10s"}).is(want{gate.Undecided, gate.NoAnswer})
 	if r.report.Timings.Reads < 3 {
 		t.Errorf("got %d reads: it did not start over", r.report.Timings.Reads)
 	}

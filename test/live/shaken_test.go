@@ -17,18 +17,21 @@ import (
 	"flux-verify-gate/test/stack/testcontroller"
 )
 
-// TestShaken takes one cluster through what befalls clusters: no Flux yet, an
-// old Flux, an upgrade, restarts, a crash, a compaction, an outage, the end.
-func TestShaken(t *testing.T) {
+// late are the inputs of a run that waits for another digest than the first.
+func late() map[string]string { return map[string]string{"digest": testcontroller.Digest("b")} }
+
+// waits starts a gate and returns when it is seen waiting.
+func (p *place) waits(changes ...map[string]string) *process {
+	p.t.Helper()
+	g := p.gate(changes...)
+	g.saw(waiting)
+	return g
+}
+
+// TestUpgrades takes a cluster from no Flux to an old one and to a new one.
+func TestUpgrades(t *testing.T) {
 	t.Parallel()
 	c := clustertest.Start(t, cluster.Options{})
-	late := map[string]string{"digest": testcontroller.Digest("b")}
-	before := func(t *testing.T, p *place, changes ...map[string]string) *process {
-		t.Helper()
-		g := p.gate(changes...)
-		g.saw(waiting)
-		return g
-	}
 
 	t.Run("the API is missing for good", func(t *testing.T) {
 		p := newPlace(t, c, shipped(t, "role.yaml"))
@@ -40,7 +43,7 @@ func TestShaken(t *testing.T) {
 		if !strings.Contains(f.Found, "no source.toolkit.fluxcd.io among the API groups") {
 			t.Errorf("got %q", f.Found)
 		}
-		g := before(t, comes)
+		g := comes.waits()
 		define(t, c, crd.Flux27(), "v1beta2")
 		comes.resource = schema.GroupVersionResource{Group: sourcev1.GroupVersion.Group, Version: "v1beta2", Resource: "ocirepositories"}
 		comes.create()
@@ -62,7 +65,7 @@ func TestShaken(t *testing.T) {
 		if r.report.Source.APIVersion != "source.toolkit.fluxcd.io/v1beta2" {
 			t.Errorf("got %q", r.report.Source.APIVersion)
 		}
-		g := before(t, p, late)
+		g := p.waits(late())
 		// Flux is upgraded while the gate waits.
 		define(t, c, crd.Flux29(), "")
 		p.resource = testcontroller.Resource()
@@ -71,10 +74,14 @@ func TestShaken(t *testing.T) {
 			t.Errorf("got %q", r.report.Source.APIVersion)
 		}
 	})
-	if t.Failed() {
-		return
-	}
+}
 
+// TestOutages takes a cluster through a restart, a crash with a compaction, a
+// cut line and the end.
+func TestOutages(t *testing.T) {
+	t.Parallel()
+	c := clustertest.Start(t, cluster.Options{})
+	define(t, c, crd.Flux29(), "")
 	// Each outage is seen by gates in several states at once.
 	for _, outage := range []struct {
 		name  string
@@ -98,8 +105,8 @@ func TestShaken(t *testing.T) {
 			artifact, policy, missing, still := settled(), settled(func(o *sourcev1.OCIRepository) { o.Spec.Verify.SecretRef.Name = "other" }),
 				newPlace(t, c, shipped(t, "role.yaml")), settled()
 			gates := []*process{
-				before(t, artifact, late), before(t, policy), before(t, missing),
-				before(t, still, late, map[string]string{"timeout": "30s"}),
+				artifact.waits(late()), policy.waits(), missing.waits(),
+				still.waits(late(), map[string]string{"timeout": "20s"}),
 			}
 			// History for the compaction to drop.
 			for range 5 {
@@ -133,12 +140,12 @@ func TestShaken(t *testing.T) {
 		inputs := map[string]string{"server": line.address, "tls-server-name": cluster.ServerName}
 		line.cut()
 		p.gate(inputs, map[string]string{"timeout": "2s"}).is(want{gate.Undecided, gate.Unreachable})
-		g := before(t, p, inputs)
+		g := p.waits(inputs)
 		line.mend()
 		g.is(want{gate.Verified, gate.ReasonVerified})
 
 		// Cut while the gate waits, and mended.
-		g = before(t, p, inputs, late)
+		g = p.waits(inputs, late())
 		line.cut()
 		g.saw("cannot be reached")
 		p.settle(revision("b"))
@@ -150,7 +157,7 @@ func TestShaken(t *testing.T) {
 		p := newPlace(t, c, shipped(t, "role.yaml"))
 		p.create()
 		p.settle(revision("a"))
-		g := before(t, p, late, map[string]string{"timeout": "15s"})
+		g := p.waits(late(), map[string]string{"timeout": "8s"})
 		check(t, c.StopAPIServer())
 		// What was pending fails at the deadline by the last read.
 		r := g.is(want{gate.Rejected, gate.DigestMismatch})

@@ -28,7 +28,7 @@ func TestIdleWait(t *testing.T) {
 	if lines := strings.Count(r.stdout, "waiting for"); lines < 2 || lines > 3 {
 		t.Errorf("got %d lines of progress in 25 s, want one at once and one after 15 s:\n%s", lines, r.stdout)
 	}
-	t.Logf("25 s of waiting and the whole start cost %s of CPU (race detector)", r.cpu)
+	t.Logf("25 s of waiting and the whole start cost %s of CPU", r.cpu)
 }
 
 // What the gate waits for comes: each case begins in a state that is pending
