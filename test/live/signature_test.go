@@ -202,7 +202,7 @@ func TestSignatures(t *testing.T) {
 		},
 		"signed by another key": {
 			prepare: func(_ *place, i *images, digest string) { i.sign(repository, digest, newKey(i.t)) },
-			timeout: "5s", want: want{gate.Rejected, gate.SignatureInvalid},
+			want:    want{gate.Rejected, gate.SignatureInvalid},
 		},
 		"signed, but the address changes meanwhile": {
 			prepare: func(_ *place, i *images, digest string) { i.sign(repository, digest, i.key) },
@@ -210,12 +210,12 @@ func TestSignatures(t *testing.T) {
 				p.edit(i.pointAt("acme/unsigned"))
 				p.settle("v1@" + digest)
 			},
-			timeout: "5s", want: want{gate.Rejected, gate.Unsigned},
+			timeout: "40s", want: want{gate.Rejected, gate.Unsigned},
 		},
 		"signed, but an unsigned one is served meanwhile": {
 			prepare:   func(_ *place, i *images, digest string) { i.sign(repository, digest, i.key) },
 			meanwhile: func(p *place, i *images, _ string) { p.settle("v1@" + i.push(repository)) },
-			timeout:   "5s", want: want{gate.Rejected, gate.Unsigned}, moved: true,
+			timeout:   "40s", want: want{gate.Rejected, gate.Unsigned}, moved: true,
 		},
 		"signed, and another signed one is served meanwhile": {
 			prepare: func(_ *place, i *images, digest string) { i.sign(repository, digest, i.key) },
