@@ -15,7 +15,7 @@ all: lint test
 
 .PHONY: test
 test:
-	$(GO) test ./gate/signer
+	$(GO) test ./gate ./gate/signer
 	$(GO) test -race ./...
 	$(MAKE) test-stack test-live container-smoke
 

@@ -17,7 +17,7 @@ var policyChecks = []check{
 	{[]Code{KeyMissing}, checkKeyMissing},
 	{[]Code{KeyUnexpected}, checkKeyUnexpected},
 	{[]Code{IdentitiesIgnored}, checkIdentitiesIgnored},
-	{[]Code{SignerUnconstrained, ProofTooLarge}, checkUnconstrained},
+	{[]Code{SignerUnconstrained, ProofTooLarge, Cancelled}, checkUnconstrained},
 	{[]Code{MatcherInvalid}, checkMatchers},
 	{[]Code{MatchersMultiple}, checkMultiple},
 	{[]Code{ProofTooLarge, Cancelled, Internal}, checkProofDecided},
@@ -182,6 +182,10 @@ func checkUnconstrained(f *facts) []Finding {
 	var open []string
 	var undecided []Finding
 	for i, e := range entries {
+		if err := f.ctx.Err(); err != nil {
+			undecided = append(undecided, f.stoppedProof("the proof about the policy (everything)", err))
+			break
+		}
 		for _, side := range []struct{ name, pattern string }{{"issuer", e.Issuer}, {"subject", e.Subject}} {
 			everything, err := signer.AcceptsEverything(side.pattern)
 			switch {

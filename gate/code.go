@@ -90,26 +90,25 @@ const (
 	Internal               Code = "internal"
 )
 
-// Codes lists every code in the order of docs/checks.md, which is the order of
+// codes lists every code in the order of docs/checks.md, which is the order of
 // the findings in a report.
-var codes = []Code{
-	SourceMissing, SourceURL, SourceSuspended, SourceDeleting, SourceUnobserved, SourceReconciling, SourceStalled,
-	SourceInsecure, TimeoutShort,
+var codes = slices.Concat(
+	[]Code{
+		SourceMissing, SourceURL, SourceSuspended, SourceDeleting, SourceUnobserved, SourceReconciling, SourceStalled,
+		SourceInsecure, TimeoutShort,
+	},
+	policyOrder,
+	[]Code{
+		VerificationFailed, VerificationMissing, VerificationStale, VerificationOtherRevision, NotReady, FetchFailed,
+		ArtifactOutdated, StorageFailed, ArtifactMissing, ContentConfig,
 
-	VerifyAbsent, VerifyProvider, KeyMissing, KeyUnexpected, IdentitiesIgnored, SignerUnconstrained, MatcherInvalid,
-	MatchersMultiple, SignerMissing, PolicyTooWide, PolicyLoose, TrustedRootCustom, KeysUnread,
+		DigestMismatch, Unsigned, SignedByOthers, SignatureInvalid, NotASignature, ClaimsMismatch, SignerShared,
+		ControllerDisagrees, WillRefuse, SignatureSkipped,
 
-	VerificationFailed, VerificationMissing, VerificationStale, VerificationOtherRevision, NotReady, FetchFailed,
-	ArtifactOutdated, StorageFailed, ArtifactMissing, ContentConfig,
-
-	DigestMismatch, Unsigned, SignedByOthers, SignatureInvalid, NotASignature, ClaimsMismatch, SignerShared,
-	ControllerDisagrees, WillRefuse, SignatureSkipped,
-
-	SelfTest, CanaryAccepted, CanaryDiffers,
-
-	BadInput, AccessDenied, APIMissing, Unreachable, NoAnswer, RegistryDenied, RegistryUnreachable,
-	TrustedRootUnavailable, TrustedRootDiffers, ProofTooLarge, VerifyFieldUnknown, MessageUnknown, Cancelled, Internal,
-}
+		SelfTest, CanaryAccepted, CanaryDiffers,
+	},
+	lookOrder,
+)
 
 // documentOrder is the place of a code in docs/checks.md; a code that is not
 // there comes last.

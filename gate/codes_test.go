@@ -150,6 +150,7 @@ var documentedWaits = []struct {
 // quiet source, and matchers-multiple may wait to the deadline.
 func TestWaitsAreAsDocumented(t *testing.T) {
 	t.Parallel()
+	wholeOnly(t)
 	page := readChecksPage(t)
 	for _, code := range page.sections["B"] {
 		page.waits[code] = "quiet"

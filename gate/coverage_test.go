@@ -54,6 +54,7 @@ func TestVariantsCoverEveryCode(t *testing.T) {
 // is given somewhere.
 func TestChecksStateTheirCodes(t *testing.T) {
 	t.Parallel()
+	wholeOnly(t)
 	given := make([]map[gate.Code]bool, len(gate.CheckedCodes()))
 	for i := range given {
 		given[i] = map[gate.Code]bool{}
@@ -96,6 +97,7 @@ var needNotBeAsked = []gate.Code{
 // was verified is not any more.
 func TestNoCheckCanBeForgotten(t *testing.T) {
 	t.Parallel()
+	wholeOnly(t)
 	noticed := map[int]bool{}
 	for _, s := range starts(t) {
 		source, err := readObject(s.object)

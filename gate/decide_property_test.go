@@ -332,6 +332,7 @@ func changed(value any) []any {
 // but for what mayGo lists.
 func TestNothingMayBeLost(t *testing.T) {
 	t.Parallel()
+	wholeOnly(t)
 	used := map[string]bool{}
 	for _, s := range starts(t) {
 		all := places("", s.object)
@@ -551,7 +552,7 @@ func TestDecideAgreesWithThePredicate(t *testing.T) {
 
 	random := rand.New(rand.NewPCG(2, 2026))
 	verified := 0
-	for range 4000 {
+	for range 4000 / slower {
 		object := clone(t, s.object)
 		// Everything moves to one state first, so that good objects are met too.
 		bare := random.IntN(2) == 0
@@ -637,4 +638,13 @@ func predicate(object map[string]any, digest string) bool {
 		number("status", "observedGeneration") == generation &&
 		(revision == digest || strings.HasSuffix(revision, "@"+digest)) &&
 		fmt.Sprint(at("spec", "ignore")) == fmt.Sprint(at("status", "observedIgnore"))
+}
+
+// wholeOnly leaves a test out that cannot be made smaller under the race
+// detector.
+func wholeOnly(t *testing.T) {
+	t.Helper()
+	if slower > 1 {
+		t.Skip("run without the race detector")
+	}
 }

@@ -22,9 +22,6 @@ type series struct {
 	// fingerprint says that status.sourceVerificationFingerprint is written
 	// (v1.10).
 	fingerprint bool
-	// readsRekor2 says that log entries of Rekor v2 are known to be read. Where
-	// they are not, nobody knows what the controller makes of them.
-	readsRekor2 bool
 }
 
 // supported are the series that the gate knows, oldest first.
@@ -80,15 +77,17 @@ func (v series) emulate(verify *sourcev1.OCIRepositoryVerification, found []Sign
 	if len(seen) == 0 {
 		return opinion{class: ClassNoSignature, why: "finds no signature in the layouts that it looks at"}
 	}
-	o := v.judge(verify, layout, seen)
+	o := judge(verify, layout, seen)
 	o.looked = layout
-	if !o.accepts && slices.ContainsFunc(seen, v.mayReadOtherwise) {
+	if !o.accepts && slices.ContainsFunc(seen, mayReadOtherwise) {
 		o.unsure = true
 	}
 	return o
 }
 
-func (v series) judge(verify *sourcev1.OCIRepositoryVerification, layout Layout, seen []Signature) opinion {
+// judge says what the controller makes of the signatures in the layout that it
+// looks at. Every series does it alike.
+func judge(verify *sourcev1.OCIRepositoryVerification, layout Layout, seen []Signature) opinion {
 	if verify.SecretRef != nil {
 		if slices.ContainsFunc(seen, func(s Signature) bool { return s.Verified && s.Key != "" }) {
 			return opinion{accepts: true, why: "accepts the signature by the key"}
@@ -150,11 +149,11 @@ func admits(entries []sourcev1.OIDCIdentityMatch, layout Layout, s Signature) (b
 // mayReadOtherwise says that a controller may come to another answer about a
 // candidate than the gate: bytes that the gate could not read, and log entries
 // of Rekor v2, which some cosign versions do not parse.
-func (v series) mayReadOtherwise(s Signature) bool {
+func mayReadOtherwise(s Signature) bool {
 	if s.Step == StepFetch || s.Step == StepParse {
 		return true
 	}
-	return !v.readsRekor2 && slices.ContainsFunc(s.EntryKinds, func(kind string) bool { return strings.HasSuffix(kind, "/0.0.2") })
+	return slices.ContainsFunc(s.EntryKinds, func(kind string) bool { return strings.HasSuffix(kind, "/0.0.2") })
 }
 
 // couldHaveAccepted says whether there was a moment at which this series would

@@ -151,7 +151,7 @@ func digestWellFormed(w Requirements) *InputError {
 	case w.Digest == "":
 		return &InputError{Input: "digest", Expected: expected, Found: "nothing",
 			Remedy: "pass the digest that the push step printed; if that step can be skipped, its output is empty here"}
-	case w.Digest == DigestAny || wellFormedDigest(w.Digest):
+	case w.Digest == DigestAny || WellFormedDigest(w.Digest):
 		return nil
 	}
 	return &InputError{Input: "digest", Expected: expected, Found: strconv.Quote(w.Digest),

@@ -6,8 +6,8 @@ import "strings"
 // a revision of an OCI artifact.
 const digestPrefix = "sha256:"
 
-// wellFormedDigest says whether s is sha256: and 64 lower-case hex digits.
-func wellFormedDigest(s string) bool {
+// WellFormedDigest says whether s is sha256: and 64 lower-case hex digits.
+func WellFormedDigest(s string) bool {
 	hex, ok := strings.CutPrefix(s, digestPrefix)
 	if !ok || len(hex) != 64 {
 		return false
@@ -26,7 +26,7 @@ func wellFormedDigest(s string) bool {
 // not a well-formed digest.
 func digestOf(revision string) string {
 	digest := revision[strings.LastIndexByte(revision, '@')+1:]
-	if !wellFormedDigest(digest) {
+	if !WellFormedDigest(digest) {
 		return ""
 	}
 	return digest

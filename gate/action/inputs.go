@@ -102,7 +102,7 @@ func Inputs() []Input {
 		{Name: inReconcile, Default: "false", Kind: KindBool,
 			Help: "Request a reconciliation first. Needs the verb patch."},
 		{Name: inMode, Default: "enforce", Kind: KindWord, Words: []string{"enforce", "warn"},
-			Help: "enforce: rejected and undecided fail the step. warn: they do not, and the outputs still tell the truth."},
+			Help: "enforce: rejected and undecided fail the step. warn: they do not, except for bad input and where the source was never read; the outputs still tell the truth."},
 		{Name: inReport, Default: "flux-verify-gate-report.json", Kind: KindName,
 			Help: "Where the JSON report goes, relative to the workspace."},
 	}

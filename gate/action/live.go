@@ -245,6 +245,7 @@ func (l *live) look(ctx context.Context) {
 	l.say(report.Doing, "looking for signatures of "+l.report.Source.Reference)
 	signatures := l.registry.look(ctx, l.evidence.Source, l.deadline.Sub(l.Now()))
 	l.evidence.Signatures, l.lookedAt, l.lookedIn = &signatures, l.Now(), l.evidence.Source.Object.Spec.URL
+	l.evidence.PrivateRoot = l.evidence.PrivateRoot || privateRoot(signatures)
 	l.report = decide(ctx, l.policy, l.evidence, l.Now())
 	l.history = l.history.Note(l.report, l.Now())
 }

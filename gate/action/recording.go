@@ -27,7 +27,7 @@ func (c Command) judgeRecording(ctx context.Context, v values, policy gate.Polic
 	e.PrivateRoot = private
 	if asked.asks(e.Source) {
 		signatures := asked.look(ctx, e.Source, 0)
-		e.Signatures = &signatures
+		e.Signatures, e.PrivateRoot = &signatures, private || privateRoot(signatures)
 	}
 	r := decide(ctx, policy, e, c.Now())
 	r.Timings.Reads = 1

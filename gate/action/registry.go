@@ -57,6 +57,13 @@ func (r *registry) asks(source *gate.Source) bool {
 	return r.url == "" || source.Object.Spec.URL == r.url || r.checker.Layout != ""
 }
 
+// privateRoot says that the trusted root that verified was a file of a private
+// Sigstore. The file was read before, too, to be told from the public-good one; but
+// that it is still the same nobody knows. Where nothing was found, nothing verified.
+func privateRoot(s gate.Signatures) bool {
+	return len(s.Found) > 0 && s.RootSource != "" && s.RootSource != signature.TUF && !s.PublicGood
+}
+
 // look asks for the signatures of what is serving now, within the time that is
 // left.
 func (r *registry) look(ctx context.Context, source *gate.Source, left time.Duration) gate.Signatures {

@@ -84,4 +84,23 @@ func TestSignaturesAreOfOneRepository(t *testing.T) {
 	}
 }
 
+// A root that was swapped between its two readings counts as what verified.
+func TestPrivateRootIsTheOneThatVerified(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		found gate.Signatures
+		want  bool
+	}{
+		{gate.Signatures{}, false},
+		{gate.Signatures{RootSource: "tuf", Found: make([]gate.Signature, 1)}, false},
+		{gate.Signatures{RootSource: "root.json", Found: make([]gate.Signature, 1), PublicGood: true}, false},
+		{gate.Signatures{RootSource: "root.json", Found: make([]gate.Signature, 1)}, true},
+		{gate.Signatures{RootSource: "root.json"}, false}, // it could not be loaded
+	} {
+		if got := privateRoot(tt.found); got != tt.want {
+			t.Errorf("%+v: got %v, want %v", tt.found, got, tt.want)
+		}
+	}
+}
+
 func artifact(revision string) *meta.Artifact { return &meta.Artifact{Revision: revision} }

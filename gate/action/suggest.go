@@ -12,7 +12,7 @@ import (
 // suggest prints the one policy that accepts the given signers and nobody else,
 // ready to paste. It looks at nothing live.
 func (c Command) suggest(ctx context.Context, args []string) int {
-	entry, err := c.suggested(ctx, args)
+	entry, private, err := c.suggested(ctx, args)
 	if err != nil {
 		for _, f := range failuresOf(err) {
 			line := f.Title
@@ -24,6 +24,9 @@ func (c Command) suggest(ctx context.Context, args []string) int {
 			fmt.Fprintln(c.Stderr, report.Line(report.Failed, line))
 		}
 		return statusUndecided
+	}
+	if private {
+		fmt.Fprintln(c.Stdout, "# For a private Sigstore: add trustedRootSecretRef with the name of the Secret that\n# holds its trusted root, else the policy is about the public one.")
 	}
 	s := report.Suggestion{Entry: &entry}
 	fmt.Fprintf(c.Stdout, "# In the OCIRepository:\n%s\n# Or, for a source that flux-operator makes, in the FluxInstance (see afterwards that\n# the live object has it: a patch that hits nothing is dropped without a word):\n%s",
@@ -43,39 +46,40 @@ func suggestInputs() []Input {
 	return inputs
 }
 
-func (c Command) suggested(ctx context.Context, args []string) (signer.Entry, error) {
+// suggested is the one entry, and whether it is for a private Sigstore.
+func (c Command) suggested(ctx context.Context, args []string) (entry signer.Entry, private bool, err error) {
 	v, err := readValues(suggestInputs(), nil, args)
 	if err != nil {
-		return signer.Entry{}, err
+		return signer.Entry{}, false, err
 	}
 	required, err := signersOf(v, inRequiredSigners)
 	if err != nil {
-		return signer.Entry{}, err
+		return signer.Entry{}, false, err
 	}
 	allowed, err := signersOf(v, inAllowedSigners)
 	if err != nil {
-		return signer.Entry{}, err
+		return signer.Entry{}, false, err
 	}
 	if len(required) == 0 {
-		return signer.Entry{}, &gate.InputError{Input: inRequiredSigners, Expected: "at least one signer", Found: "nothing",
+		return signer.Entry{}, false, &gate.InputError{Input: inRequiredSigners, Expected: "at least one signer", Found: "nothing",
 			Remedy: "name the workflow that signs (docs/signers.md)"}
 	}
-	_, private, err := c.registryOf(v, gate.Policy{})
+	_, private, err = c.registryOf(v, gate.Policy{})
 	if err != nil {
-		return signer.Entry{}, err
+		return signer.Entry{}, false, err
 	}
 	suggest := signer.Suggest
 	if private {
 		suggest = signer.SuggestPrivate
 	}
-	entry, err := suggest(ctx, required, allowed)
+	entry, err = suggest(ctx, required, allowed)
 	if err != nil {
-		return signer.Entry{}, &gate.InputError{Input: inRequiredSigners, Expected: "signers that one entry can accept exactly", Err: err}
+		return signer.Entry{}, false, &gate.InputError{Input: inRequiredSigners, Expected: "signers that one entry can accept exactly", Err: err}
 	}
 	answer := signer.Prove(ctx, signer.Question{Live: []signer.Entry{entry}, Required: required, Allowed: allowed, Everything: private})
 	if len(answer.Vacuous) > 0 {
-		return signer.Entry{}, &gate.InputError{Input: inRequiredSigners, Expected: "identities that can be issued (docs/policy-proof.md)",
+		return signer.Entry{}, false, &gate.InputError{Input: inRequiredSigners, Expected: "identities that can be issued (docs/policy-proof.md)",
 			Found: answer.Vacuous[0].String(), Remedy: "look at the spelling of the issuer, repository, workflow file and ref"}
 	}
-	return entry, nil
+	return entry, private, nil
 }

@@ -24,6 +24,9 @@ func TestSuggest(t *testing.T) {
 		{"allowed beside", []string{"suggest", "--required-signers", signersYAML, "--allowed-signers", queue}, 0, []string{
 			"gh-readonly-queue", "refs/heads/",
 		}, ""},
+		{"a private Sigstore", []string{"suggest", "--required-signers", signersYAML, "--trusted-root", "../../examples/recorded/trusted_root.json"}, 0, []string{
+			"add trustedRootSecretRef",
+		}, ""},
 		{"nobody", []string{"suggest"}, 2, nil, "at least one signer"},
 		{"two issuers", []string{"suggest", "--required-signers", `[{"issuer": "https://a.example", "subject": "https://x"}, {"issuer": "https://b.example", "subject": "https://y"}]`}, 2, nil, "required-signers"},
 		{"another input", []string{"suggest", "--digest", "any"}, 2, nil, "digest"},

@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
-
-	"flux-verify-gate/gate"
 )
 
 // RequestReconcile asks the controller to reconcile the object now, by the
 // annotation reconcile.fluxcd.io/requestedAt, as `flux reconcile` does. It
-// gives the value that it wrote: the controller repeats it in the status once a
-// run has finished (Handled), even one that failed. It needs the verb patch.
+// gives the value that it wrote: the controller repeats it in
+// status.lastHandledReconcileAt once a run has finished, even one that failed. It
+// needs the verb patch.
 // Errors are as for Read; an object that is not there is Missing, without an
 // error.
 func (c *Client) RequestReconcile(ctx context.Context, namespace, name string) (token string, seen Observation, err error) {
@@ -62,11 +61,4 @@ func (c *Client) RequestReconcile(ctx context.Context, namespace, name string) (
 		}
 	}
 	return "", Observation{}, c.whatIsMissing(ctx, r, last)
-}
-
-// Handled says that the controller has finished a run since the reconciliation
-// was requested with this token. It does not say that the run succeeded or that
-// it verified anything.
-func Handled(source gate.Source, token string) bool {
-	return token != "" && source.Object.Status.GetLastHandledReconcileRequest() == token
 }

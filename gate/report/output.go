@@ -24,10 +24,7 @@ type Output struct {
 // and Linux starts no process with one of 128 KiB or more.
 const FindingsLimit = 32 << 10
 
-var (
-	digestForm    = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-	referenceForm = regexp.MustCompile(`^[A-Za-z0-9._:/\[\]-]+@(sha256:[0-9a-f]{64})$`)
-)
+var repositoryForm = regexp.MustCompile(`^[A-Za-z0-9._:/\[\]-]+$`)
 
 // Outputs returns every output that action.yml declares, in its order.
 // reportPath is where the JSON report was written; empty if it was not.
@@ -41,9 +38,9 @@ func Outputs(r gate.Report, reportPath string) []Output {
 	r = settle(r)
 	verified := r.Verdict == gate.Verified && r.Live
 	digest, reference := "", ""
-	if verified && digestForm.MatchString(r.Source.Digest) {
+	if verified && gate.WellFormedDigest(r.Source.Digest) {
 		digest = r.Source.Digest
-		if m := referenceForm.FindStringSubmatch(r.Source.Reference); m != nil && m[1] == digest {
+		if repository, ok := strings.CutSuffix(r.Source.Reference, "@"+digest); ok && repositoryForm.MatchString(repository) {
 			reference = r.Source.Reference
 		}
 	}

@@ -66,7 +66,7 @@ func (c *Checker) Check(ctx context.Context, target Target) gate.Signatures {
 		Reference: repository + "@" + target.Digest,
 		Digest:    target.Digest,
 	}
-	if !wellFormedDigest.MatchString(target.Digest) {
+	if !gate.WellFormedDigest(target.Digest) {
 		return badInput(s, "the digest of the artifact is not usable",
 			"sha256: and 64 lower-case hexadecimal digits", fmt.Sprintf("%q", target.Digest), "give the digest of an OCI manifest")
 	}

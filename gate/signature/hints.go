@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"flux-verify-gate/gate"
 )
 
 // Media types of signatures that are none of ours.
@@ -78,7 +80,7 @@ func (h *hunt) relatives(artifact content) []string {
 
 // isSigned says that something that may be a signature of a digest is there.
 func (h *hunt) isSigned(digest string) bool {
-	if !wellFormedDigest.MatchString(digest) {
+	if !gate.WellFormedDigest(digest) {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(h.outer, neighboursTimeout)

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"flux-verify-gate/gate"
 )
 
 // layout is an OCI image layout on disk (OCI image specification 1.1). Nothing
@@ -86,7 +88,7 @@ func (l *layout) blob(ctx context.Context, digest string, limit int64) ([]byte, 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if !wellFormedDigest.MatchString(digest) {
+	if !gate.WellFormedDigest(digest) {
 		return nil, &contentError{fmt.Sprintf("expected a sha256 digest, found %q", digest)}
 	}
 	body, err := l.read("blobs/sha256/"+strings.TrimPrefix(digest, "sha256:"), limit)

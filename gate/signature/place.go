@@ -6,8 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"flux-verify-gate/gate"
 )
 
 // place is where artifacts and their signatures are kept: a registry or an OCI
@@ -61,11 +62,9 @@ type limitError struct{ text string }
 
 func (e *limitError) Error() string { return e.text }
 
-var wellFormedDigest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-
 // checkDigest compares content with the digest it was asked for by.
 func checkDigest(body []byte, digest string) error {
-	if !wellFormedDigest.MatchString(digest) {
+	if !gate.WellFormedDigest(digest) {
 		return &contentError{fmt.Sprintf("expected a sha256 digest, found %q", digest)}
 	}
 	if found := digestOf(body); found != digest {

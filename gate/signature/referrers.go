@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"flux-verify-gate/gate"
 )
 
 // errUnsupported says that the registry has no referrers API.
@@ -140,7 +142,7 @@ func (r *registry) referrersByTag(ctx context.Context, digest string) (referrerL
 			return err
 		}
 		// A tag says nothing of the content, but the registry may.
-		if want := resp.Header.Get("Docker-Content-Digest"); wellFormedDigest.MatchString(want) {
+		if want := resp.Header.Get("Docker-Content-Digest"); gate.WellFormedDigest(want) {
 			if _, err := io.Copy(io.Discard, body); err != nil {
 				return err
 			}

@@ -18,6 +18,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"flux-verify-gate/gate"
 )
 
 // deniedError says that the registry refuses these credentials.
@@ -260,10 +262,10 @@ func (r *registry) manifestOnce(ctx context.Context, reference string, limit int
 	}
 	// A tag says nothing of the content, but the registry may.
 	want := reference
-	if !wellFormedDigest.MatchString(reference) {
+	if !gate.WellFormedDigest(reference) {
 		want = resp.Header.Get("Docker-Content-Digest")
 	}
-	if wellFormedDigest.MatchString(want) {
+	if gate.WellFormedDigest(want) {
 		if err := checkDigest(body, want); err != nil {
 			return content{}, err
 		}
@@ -375,5 +377,5 @@ var tagOrDigest = regexp.MustCompile(`^(sha256:[0-9a-f]{64}|[a-zA-Z0-9_][a-zA-Z0
 // signedDigest reads the digest out of a tag that stands for signatures.
 func signedDigest(tag string) (string, bool) {
 	digest := strings.Replace(strings.TrimSuffix(tag, ".sig"), "-", ":", 1)
-	return digest, wellFormedDigest.MatchString(digest)
+	return digest, gate.WellFormedDigest(digest)
 }

@@ -70,7 +70,7 @@ func (r *reader) fail(node *yaml.Node, format string, args ...any) {
 }
 
 // signerFields are the fields of a signer in the order in which messages list
-// them, each with the value that it fills.
+// them.
 var signerFields = []string{
 	"issuer", "issuer-pattern", "subject", "subject-pattern", "github", "source-repository", "source-repository-id",
 	"source-ref", "runner-environment", "build-trigger", "build-signer-uri",

@@ -34,7 +34,11 @@ type proof struct {
 	forms     []Form
 	formRects []rect
 	familiar  rect
+	first     map[string]firstName // by issuer
 }
+
+// firstName is what is accepted and what is known under one issuer: the subjects.
+type firstName struct{ accepted, known []int }
 
 // compileLive turns the live patterns into automata, and into the tests that confirm
 // the witnesses; the next two do so with the signers and the forms. Each reports
@@ -281,7 +285,17 @@ func (p *proof) excuses(form int) [][]rect {
 
 // firstNames returns the subjects that are accepted, and those that are known,
 // under the issuer.
+// It compiles every issuer pattern, so it is done once for each issuer.
 func (p *proof) firstNames(issuer string) (accepted, known []int) {
+	if f, ok := p.first[issuer]; ok {
+		return f.accepted, f.known
+	}
+	defer func() {
+		if p.first == nil {
+			p.first = map[string]firstName{}
+		}
+		p.first[issuer] = firstName{accepted, known}
+	}()
 	for i, e := range p.question.Live {
 		if ok, err := (Entry{Issuer: e.Issuer}).Accepts(Identity{Issuer: issuer}); ok && err == nil {
 			accepted = append(accepted, p.live[i].subject...)

@@ -43,24 +43,6 @@ func SuggestPrivate(ctx context.Context, required, allowed []Signer) (Entry, err
 	return suggest(ctx, slices.Concat(required, allowed), true)
 }
 
-// Tighten returns the entry to put in the place of a live policy that is loose or
-// too wide: Suggest for the required signers and those of the allowed ones that the
-// policy accepts whole. So it lets in nobody whom the live policy refuses, unless a
-// required signer is missing from that. Errors are those of Suggest.
-func Tighten(ctx context.Context, q Question) (Entry, error) {
-	a := Prove(ctx, Question{Live: q.Live, Required: q.Allowed, Everything: q.Everything, Limit: q.Limit})
-	if i := slices.IndexFunc(a.Undecided, func(u Undecided) bool { return u.Question == askMissing }); i >= 0 {
-		return Entry{}, a.Undecided[i].Err
-	}
-	signers := slices.Clone(q.Required)
-	for _, s := range q.Allowed {
-		if !slices.ContainsFunc(a.Missing, func(m Missing) bool { return m.Signer == s }) {
-			signers = append(signers, s)
-		}
-	}
-	return suggest(ctx, signers, q.Everything)
-}
-
 func suggest(ctx context.Context, signers []Signer, everything bool) (Entry, error) {
 	if len(signers) == 0 {
 		return Entry{}, fmt.Errorf("%w: expected at least one, found none", ErrBadSigner)

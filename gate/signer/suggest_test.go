@@ -152,53 +152,6 @@ func TestSuggestIsExact(t *testing.T) {
 	}
 }
 
-// TestTighten: the tightened entry lets nobody in whom the live policy refuses.
-func TestTighten(t *testing.T) {
-	t.Parallel()
-	tag := Signer{Issuer: gitHubIssuer, SubjectPattern: regexp.QuoteMeta("https://github.com/acme/platform/.github/workflows/cd.yaml@refs/tags/") + ".+"}
-	loose := `^https://github.com/acme/platform/.github/workflows/cd.yaml@refs/heads/main$`
-	for _, test := range []struct {
-		name string
-		q    Question
-		want string
-	}{
-		{
-			"loose", Question{Live: []Entry{{acmeIssuer, loose}}, Required: []Signer{acme()}}, acmeSubject,
-		},
-		{
-			"allowed, but not accepted", Question{Live: []Entry{{acmeIssuer, loose}}, Required: []Signer{acme()}, Allowed: []Signer{tag}},
-			acmeSubject,
-		},
-		{
-			"allowed and accepted",
-			Question{
-				Live:     []Entry{{acmeIssuer, `https://github.com/acme/platform/.github/workflows/cd.yaml@refs/(heads/main$|tags/)`}},
-				Required: []Signer{acme()}, Allowed: []Signer{tag},
-			},
-			`^https://github\.com/acme/platform/\.github/workflows/cd\.yaml@refs/(?:heads/main|tags/.+)$`,
-		},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			got, err := Tighten(context.Background(), test.q)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if want := (Entry{acmeIssuer, test.want}); got != want {
-				t.Errorf("\n got %+v\nwant %+v", got, want)
-			}
-			q := test.q
-			q.Live = []Entry{got}
-			if a := Prove(context.Background(), q); a.TooWide != nil || a.Loose != nil || len(a.Missing) > 0 {
-				t.Errorf("the tightened policy: %+v", a)
-			}
-			if !inside(t, Signer{IssuerPattern: got.Issuer, SubjectPattern: got.Subject}, test.q.Live...) {
-				t.Error("the tightened policy accepts what the live one refuses")
-			}
-		})
-	}
-}
-
 // TestSplits: an alternative is at the top only outside of groups, classes, escapes.
 func TestSplits(t *testing.T) {
 	t.Parallel()
