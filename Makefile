@@ -49,7 +49,8 @@ lint: tools
 		echo "lint $$module"; \
 		(cd $$module && $(GO) vet ./... && $(GO) mod tidy -diff && $(TOOLS)/staticcheck ./...) || exit 1; \
 	done
-	$(TOOLS)/actionlint $$(git ls-files '.github/workflows/*.y*ml' 'examples/workflows/*.y*ml')
+	@# The entrypoint is a path in the image; actionlint looks for it here.
+	$(TOOLS)/actionlint -ignore 'specified at "entrypoint" key' $$(git ls-files '.github/workflows/*.y*ml' 'examples/workflows/*.y*ml')
 
 .PHONY: tools
 tools:

@@ -42,8 +42,10 @@ type live struct {
 	// looked for last.
 	lookedAt time.Time
 	lookedIn string
-	// requestedOf is the object that the reconciliation was requested of.
-	requestedOf types.UID
+	// requestedOf is the object that a reconciliation was requested of, and
+	// handledBefore the request that had been handled then.
+	requestedOf   types.UID
+	handledBefore string
 
 	said   string
 	saidAt time.Time

@@ -19,6 +19,7 @@ func (l *live) requestReconcile(ctx, waiting context.Context) {
 		token, seen, err := l.client.RequestReconcile(ctx, l.evidence.Namespace, l.evidence.Name)
 		if err == nil {
 			l.evidence.ReconcileToken, l.requestedOf = token, seen.Source.Object.UID
+			l.handledBefore = seen.Source.Object.Status.GetLastHandledReconcileRequest()
 			if token != "" {
 				l.say(report.Doing, "requested a reconciliation ("+token+")")
 			}
@@ -39,26 +40,32 @@ func (l *live) requestReconcile(ctx, waiting context.Context) {
 	}
 }
 
-// followRequest keeps the request to what the controller can still answer. A
-// run that handles a later request began after ours, and so did every run on an
-// object that was made since; nobody will ever answer ours then.
+// followRequest keeps the request to what the controller can still answer. Every
+// run on an object that was made since began after the request, and so did one
+// that handles a later request; nobody will ever answer ours then.
 func (l *live) followRequest(s *gate.Source) {
 	token := l.evidence.ReconcileToken
 	if token == "" || s.Object.Status.GetLastHandledReconcileRequest() == token {
 		return
 	}
-	switch later := s.Object.Annotations[meta.ReconcileRequestAnnotation]; {
-	case later != "":
-		l.evidence.ReconcileToken = later
+	switch {
 	case s.Object.UID != l.requestedOf:
 		l.evidence.ReconcileToken = ""
+	case !l.forgotten(s):
+		l.evidence.ReconcileToken = s.Object.Annotations[meta.ReconcileRequestAnnotation]
 	}
+}
+
+// forgotten says that the object carries no request that came since ours: none,
+// or one that had been handled before.
+func (l *live) forgotten(s *gate.Source) bool {
+	request := s.Object.Annotations[meta.ReconcileRequestAnnotation]
+	return request == "" || request == l.handledBefore
 }
 
 // requestLost says that somebody removed the request, for example by replacing
 // the whole object, before the controller has handled it.
 func (l *live) requestLost() bool {
 	s, token := l.evidence.Source, l.evidence.ReconcileToken
-	return token != "" && s != nil && !l.final &&
-		s.Object.Status.GetLastHandledReconcileRequest() != token && s.Object.Annotations[meta.ReconcileRequestAnnotation] == ""
+	return token != "" && s != nil && !l.final && s.Object.Status.GetLastHandledReconcileRequest() != token && l.forgotten(s)
 }

@@ -20,7 +20,7 @@ func TestChangedBeforeTheVerdict(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(p *place)
 		// atOnce is what there is to say without time to start over, later what
-		// with a few seconds.
+		// with enough.
 		atOnce, later want
 		serving       string
 	}{
@@ -78,7 +78,7 @@ func TestChangedBeforeTheVerdict(t *testing.T) {
 			want{gate.Rejected, gate.VerificationFailed}, want{gate.Rejected, gate.VerificationFailed}, "a",
 		},
 	} {
-		for timeout, w := range map[string]want{"0": test.atOnce, "5s": test.later} {
+		for timeout, w := range map[string]want{"0": test.atOnce, "40s": test.later} {
 			t.Run(name+", "+timeout, func(t *testing.T) {
 				t.Parallel()
 				p := steadyPlace(t)
@@ -108,7 +108,7 @@ func TestChangesAtEveryRead(t *testing.T) {
 		p.settle(revision(fmt.Sprint(read)))
 		return true
 	})
-	r := p.gate(through, map[string]string{"timeout": "10s"}).is(want{gate.Undecided, gate.NoAnswer})
+	r := p.gate(through, map[string]string{"timeout": "20s"}).is(want{gate.Undecided, gate.NoAnswer})
 	if r.report.Timings.Reads < 3 {
 		t.Errorf("got %d reads: it did not start over", r.report.Timings.Reads)
 	}

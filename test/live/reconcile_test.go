@@ -6,7 +6,6 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flux-verify-gate/gate"
 )
@@ -62,20 +61,29 @@ func TestReconcile(t *testing.T) {
 			}
 		})
 	}
-	t.Run("and the request is removed", func(t *testing.T) {
-		t.Parallel()
-		p := reconcilingPlace(t)
-		g := p.gate(yes)
-		g.saw(asked)
-		p.edit(func(o *sourcev1.OCIRepository) { o.Annotations = nil })
-		// The gate asks again; then it is handled.
-		waitFor(t, func() bool {
-			now, err := p.objects().Get(t.Context(), object, metav1.GetOptions{})
-			return err == nil && now.GetAnnotations()[meta.ReconcileRequestAnnotation] != ""
+	// Both as somebody does who applies the object as it was.
+	for name, restore := range map[string]func(*sourcev1.OCIRepository){
+		"and the request is removed": func(o *sourcev1.OCIRepository) { o.Annotations = nil },
+		"and the request before it is put back": func(o *sourcev1.OCIRepository) {
+			o.Annotations[meta.ReconcileRequestAnnotation] = "long ago"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := reconcilingPlace(t)
+			p.edit(func(o *sourcev1.OCIRepository) {
+				o.Annotations = map[string]string{meta.ReconcileRequestAnnotation: "long ago"}
+			})
+			p.settle(revision("a"), handled)
+			g := p.gate(yes)
+			g.saw(asked)
+			p.edit(restore)
+			// The gate asks again; then it is handled.
+			waitFor(t, func() bool { return p.requests()["patch"] == 2 })
+			p.settle(revision("a"), handled)
+			g.is(want{gate.Verified, gate.ReasonVerified})
 		})
-		p.settle(revision("a"), handled)
-		g.is(want{gate.Verified, gate.ReasonVerified})
-	})
+	}
 	t.Run("is not handled", func(t *testing.T) {
 		t.Parallel()
 		reconcilingPlace(t).gate(yes, map[string]string{"timeout": "3s"}).is(want{gate.Rejected, gate.SourceUnobserved})

@@ -178,9 +178,10 @@ func TestSignatures(t *testing.T) {
 	const repository = "acme/platform"
 	for name, test := range map[string]struct {
 		// prepare is done after the push of the digest, meanwhile when the gate
-		// has begun to look for its signatures.
+		// has begun to look for its signatures, after when it waits for one.
 		prepare   func(p *place, i *images, digest string)
 		meanwhile func(p *place, i *images, digest string)
+		after     func(i *images, digest string)
 		timeout   string
 		want      want
 		// moved says that another digest is served in the end.
@@ -191,18 +192,15 @@ func TestSignatures(t *testing.T) {
 			want:    want{gate.Verified, gate.ReasonVerified},
 		},
 		"signed after the push": {
-			meanwhile: func(_ *place, i *images, digest string) {
-				// The look that is under way may miss it; the next one does not.
-				go i.sign(repository, digest, i.key)
-			},
-			want: want{gate.Verified, gate.ReasonVerified},
+			after: func(i *images, digest string) { i.sign(repository, digest, i.key) },
+			want:  want{gate.Verified, gate.ReasonVerified},
 		},
 		"not signed": {
 			want: want{gate.Rejected, gate.Unsigned},
 		},
 		"signed by another key": {
 			prepare: func(_ *place, i *images, digest string) { i.sign(repository, digest, newKey(i.t)) },
-			timeout: "5s", want: want{gate.Rejected, gate.SignatureInvalid},
+			want:    want{gate.Rejected, gate.SignatureInvalid},
 		},
 		"signed, but the address changes meanwhile": {
 			prepare: func(_ *place, i *images, digest string) { i.sign(repository, digest, i.key) },
@@ -210,12 +208,12 @@ func TestSignatures(t *testing.T) {
 				p.edit(i.pointAt("acme/unsigned"))
 				p.settle("v1@" + digest)
 			},
-			timeout: "5s", want: want{gate.Rejected, gate.Unsigned},
+			timeout: "40s", want: want{gate.Rejected, gate.Unsigned},
 		},
 		"signed, but an unsigned one is served meanwhile": {
 			prepare:   func(_ *place, i *images, digest string) { i.sign(repository, digest, i.key) },
 			meanwhile: func(p *place, i *images, _ string) { p.settle("v1@" + i.push(repository)) },
-			timeout:   "5s", want: want{gate.Rejected, gate.Unsigned}, moved: true,
+			timeout:   "40s", want: want{gate.Rejected, gate.Unsigned}, moved: true,
 		},
 		"signed, and another signed one is served meanwhile": {
 			prepare: func(_ *place, i *images, digest string) { i.sign(repository, digest, i.key) },
@@ -243,7 +241,12 @@ func TestSignatures(t *testing.T) {
 			if test.timeout != "" {
 				more["timeout"] = test.timeout
 			}
-			r := p.gate(i.inputs(more)).is(test.want)
+			g := p.gate(i.inputs(more))
+			if test.after != nil {
+				g.saw("waiting for unsigned")
+				test.after(i, digest)
+			}
+			r := g.is(test.want)
 			if (r.report.Source.Digest != digest) != test.moved {
 				t.Errorf("got digest %s, pushed %s", r.report.Source.Digest, digest)
 			}
