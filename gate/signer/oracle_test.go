@@ -262,7 +262,7 @@ func TestProveAgainstOracle(t *testing.T) {
 		t.Run(fmt.Sprint(w), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(20261130, uint64(w)))
-			for range questions / workers {
+			for range questions / workers / slower {
 				q, forms := randomQuestion(r), formsFor(true)
 				if r.IntN(2) == 0 {
 					q.Everything, forms = false, smallForms(r)

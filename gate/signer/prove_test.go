@@ -258,7 +258,7 @@ func TestOrder(t *testing.T) {
 			}
 		}
 	}
-	if chains < 5/slower+1 {
+	if slower == 1 && chains < 5 {
 		t.Errorf("only %d chains: the test shows nothing", chains)
 	}
 }
