@@ -115,7 +115,7 @@ func TestRefused(t *testing.T) {
 			s.arguments = []string{argument}
 			r := s.run(t)
 			r.want("undecided", "bad-input", 2)
-			r.says("arguments", argument)
+			r.says("arguments", "1 on the command line")
 		})
 	}
 }
