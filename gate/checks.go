@@ -3,6 +3,8 @@ package gate
 import (
 	"context"
 	"slices"
+
+	"flux-verify-gate/gate/signer"
 )
 
 // check is one line of the rule book: the codes that it can give (stated, so
@@ -22,7 +24,7 @@ type facts struct {
 	// it is there.
 	source *Source
 	// proof is made once, by the first check that asks for it.
-	proof *proof
+	proof *signer.Answer
 	// signers is what the check of the signatures found, for the report.
 	signers []SignerResult
 }

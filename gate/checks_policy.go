@@ -49,7 +49,7 @@ func (f *facts) matchesIdentities() bool {
 
 // provable says whether the proof has a question: live patterns that compile.
 func (f *facts) provable() bool {
-	return f.matchesIdentities() && len(f.entries()) > 0 && len(f.prove().answer.Invalid) == 0
+	return f.matchesIdentities() && len(f.entries()) > 0 && len(f.prove().Invalid) == 0
 }
 
 // checkVerifyFields: a field that this release does not know may widen the
@@ -217,7 +217,7 @@ func checkMatchers(f *facts) []Finding {
 	if !f.matchesIdentities() || len(f.entries()) == 0 {
 		return nil
 	}
-	invalid := f.prove().answer.Invalid
+	invalid := f.prove().Invalid
 	if len(invalid) == 0 {
 		return pass(MatcherInvalid, "the policy's patterns are RE2")
 	}
@@ -266,7 +266,7 @@ func checkProofDecided(f *facts) []Finding {
 		return nil
 	}
 	var findings []Finding
-	for _, u := range f.prove().answer.Undecided {
+	for _, u := range f.prove().Undecided {
 		findings = append(findings, f.undecidedProof(u))
 	}
 	return findings
@@ -279,7 +279,7 @@ func checkVacuous(f *facts) []Finding {
 		return nil
 	}
 	var findings []Finding
-	for _, s := range f.prove().answer.Vacuous {
+	for _, s := range f.prove().Vacuous {
 		findings = append(findings, Finding{
 			Code: BadInput, Outcome: Unknown,
 			Title:    "a required signer can never be issued a certificate",
@@ -295,7 +295,7 @@ func checkSignerMissing(f *facts) []Finding {
 	if !f.provable() {
 		return nil
 	}
-	answer := f.prove().answer
+	answer := f.prove()
 	if len(answer.Missing) == 0 {
 		if !f.proved() || len(answer.Vacuous) > 0 {
 			return nil
@@ -320,7 +320,7 @@ func checkTooWide(f *facts) []Finding {
 	if !f.provable() {
 		return nil
 	}
-	answer := f.prove().answer
+	answer := f.prove()
 	switch {
 	case answer.TooWide != nil:
 		found := "accepted: " + showIdentity(*answer.TooWide)
@@ -346,7 +346,7 @@ func checkLoose(f *facts) []Finding {
 	if !f.provable() || f.everythingIssuable() {
 		return nil
 	}
-	answer := f.prove().answer
+	answer := f.prove()
 	switch {
 	case answer.Loose != nil:
 		finding := Finding{

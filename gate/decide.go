@@ -23,25 +23,17 @@ func Decide(ctx context.Context, p Policy, e Evidence, at time.Time) Report {
 	if !p.sound {
 		findings = append(findings, unsoundPolicy())
 	}
-	report := newReport(e, findings, at)
-	report.Expected = Expected{Digest: p.want.Digest, URL: p.want.URL}
-	report.Source = f.sourceSummary()
-	report.Policy = f.policySummary()
-	report.Owners = f.owners()
-	report.Signers = orEmpty(f.signers)
-	return report
+	return f.report(findings, at)
 }
 
 // CouldNotLook is the report of a run that did not come to looking: its inputs
 // are bad, it was cancelled, or it broke. e.Failures say why; the verdict is
 // undecided whatever they say.
 func CouldNotLook(e Evidence, at time.Time) Report {
-	f := &facts{evidence: Evidence{Namespace: e.Namespace, Name: e.Name, Failures: e.Failures}}
-	report := newReport(e, f.look(), at)
-	report.Source = f.sourceSummary()
-	report.Policy = f.policySummary()
-	report.Owners = f.owners()
-	return report
+	f := &facts{evidence: Evidence{
+		Namespace: e.Namespace, Name: e.Name, Live: e.Live, Cluster: e.Cluster, Failures: e.Failures,
+	}}
+	return f.report(f.look(), at)
 }
 
 // SameSubject says whether two reads are of the same object, generation and
@@ -53,9 +45,9 @@ func SameSubject(a, b *Source) bool {
 	return identityOf(a) == identityOf(b) && a.revision() == b.revision()
 }
 
-// newReport puts the findings in the order of the document and forms the
-// verdict.
-func newReport(e Evidence, findings []Finding, at time.Time) Report {
+// report puts the findings in the order of the document, forms the verdict, and
+// says beside it what was looked at.
+func (f *facts) report(findings []Finding, at time.Time) Report {
 	slices.SortStableFunc(findings, func(a, b Finding) int {
 		return cmp.Compare(documentOrder(a.Code), documentOrder(b.Code))
 	})
@@ -64,10 +56,14 @@ func newReport(e Evidence, findings []Finding, at time.Time) Report {
 		Gate:          Build{Forms: signer.FormsVersion},
 		JudgedAt:      at,
 		Mode:          Enforce,
-		Live:          e.Live,
-		Cluster:       e.Cluster,
+		Live:          f.evidence.Live,
+		Cluster:       f.evidence.Cluster,
+		Expected:      Expected{Digest: f.want.Digest, URL: f.want.URL},
+		Source:        f.sourceSummary(),
 		Findings:      findings,
-		Signers:       []SignerResult{},
+		Signers:       orEmpty(f.signers),
+		Policy:        f.policySummary(),
+		Owners:        f.owners(),
 	}
 	report.Verdict, report.Reason = verdictOf(findings)
 	return report
@@ -240,7 +236,7 @@ func (f *facts) policySummary() PolicySummary {
 		summary.Suggested = f.suggested()
 	}
 	if f.provable() {
-		answer := f.prove().answer
+		answer := f.prove()
 		for _, m := range answer.Missing {
 			summary.Witnesses = append(summary.Witnesses, Witness{SignerMissing, m.Witness})
 		}

@@ -7,11 +7,6 @@ import (
 	"flux-verify-gate/gate/signer"
 )
 
-// proof is the containment proof between the live policy and what is asked for.
-type proof struct {
-	answer signer.Answer
-}
-
 // entries gives the live identity matchers.
 func (f *facts) entries() []signer.Entry {
 	verify := f.source.Object.Spec.Verify
@@ -34,25 +29,22 @@ func (f *facts) everythingIssuable() bool {
 	return f.evidence.PrivateRoot || verify != nil && verify.TrustedRootSecretRef != nil
 }
 
-// prove makes the proof at its first call.
-func (f *facts) prove() *proof {
-	if f.proof != nil {
-		return f.proof
+// prove makes the containment proof between the live policy and what is asked
+// for, at its first call.
+func (f *facts) prove() *signer.Answer {
+	if f.proof == nil {
+		answer := signer.Prove(f.ctx, signer.Question{
+			Live: f.entries(), Required: f.want.Required, Allowed: f.want.Allowed, Everything: f.everythingIssuable(),
+		})
+		f.proof = &answer
 	}
-	f.proof = &proof{answer: signer.Prove(f.ctx, signer.Question{
-		Live: f.entries(), Required: f.want.Required, Allowed: f.want.Allowed, Everything: f.everythingIssuable(),
-	})}
 	return f.proof
 }
 
 // suggested is the one entry that accepts the required and allowed signers and
 // nobody else; nil where one entry cannot.
 func (f *facts) suggested() *signer.Entry {
-	suggest := signer.Suggest
-	if f.everythingIssuable() {
-		suggest = signer.SuggestPrivate
-	}
-	entry, err := suggest(f.ctx, f.want.Required, f.want.Allowed)
+	entry, err := signer.Suggest(f.ctx, f.want.Required, f.want.Allowed, f.everythingIssuable())
 	if err != nil {
 		return nil
 	}
@@ -62,7 +54,7 @@ func (f *facts) suggested() *signer.Entry {
 // proved says whether every question about the policy was answered. A proof that
 // was not begun names only the question that it fell over, so one that is open
 // leaves none of the others proved.
-func (f *facts) proved() bool { return len(f.prove().answer.Undecided) == 0 }
+func (f *facts) proved() bool { return len(f.prove().Undecided) == 0 }
 
 // undecidedProof is the finding for a question that the proof did not answer.
 func (f *facts) undecidedProof(u signer.Undecided) Finding {

@@ -68,11 +68,7 @@ func (c Command) suggested(ctx context.Context, args []string) (entry signer.Ent
 	if err != nil {
 		return signer.Entry{}, false, err
 	}
-	suggest := signer.Suggest
-	if private {
-		suggest = signer.SuggestPrivate
-	}
-	entry, err = suggest(ctx, required, allowed)
+	entry, err = signer.Suggest(ctx, required, allowed, private)
 	if err != nil {
 		return signer.Entry{}, false, &gate.InputError{Input: inRequiredSigners, Expected: "signers that one entry can accept exactly", Err: err}
 	}

@@ -33,17 +33,11 @@ func (e *ConflictError) Error() string {
 // entry pairs every issuer with every subject, and some of these pairs nobody can
 // have. Where somebody can, the error is a *ConflictError. It wraps ErrTooLarge if
 // the proof is too large, and ErrBadSigner if there is no signer.
-func Suggest(ctx context.Context, required, allowed []Signer) (Entry, error) {
-	return suggest(ctx, slices.Concat(required, allowed), false)
-}
-
-// SuggestPrivate is Suggest under a private Sigstore, where every pair of strings
-// can be issued.
-func SuggestPrivate(ctx context.Context, required, allowed []Signer) (Entry, error) {
-	return suggest(ctx, slices.Concat(required, allowed), true)
-}
-
-func suggest(ctx context.Context, signers []Signer, everything bool) (Entry, error) {
+//
+// everything says, as Question.Everything does, that every pair of strings can be
+// issued, as under a private Sigstore.
+func Suggest(ctx context.Context, required, allowed []Signer, everything bool) (Entry, error) {
+	signers := slices.Concat(required, allowed)
 	if len(signers) == 0 {
 		return Entry{}, fmt.Errorf("%w: expected at least one, found none", ErrBadSigner)
 	}

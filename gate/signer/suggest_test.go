@@ -51,7 +51,7 @@ func TestSuggest(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := Suggest(context.Background(), test.required, test.allowed)
+			got, err := Suggest(context.Background(), test.required, test.allowed, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +65,7 @@ func TestSuggest(t *testing.T) {
 // TestSuggestOpenQuote: the quote of a pattern must not swallow what stands behind.
 func TestSuggestOpenQuote(t *testing.T) {
 	t.Parallel()
-	got, err := Suggest(context.Background(), []Signer{acme(), {Issuer: gitHubIssuer, SubjectPattern: `\Q` + acmeMain + `2`}}, nil)
+	got, err := Suggest(context.Background(), []Signer{acme(), {Issuer: gitHubIssuer, SubjectPattern: `\Q` + acmeMain + `2`}}, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,11 +93,7 @@ func TestSuggestConflict(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			suggest := Suggest
-			if test.private {
-				suggest = SuggestPrivate
-			}
-			entry, err := suggest(context.Background(), test.signers, nil)
+			entry, err := Suggest(context.Background(), test.signers, nil, test.private)
 			var conflict *ConflictError
 			if !errors.As(err, &conflict) {
 				t.Fatalf("expected a conflict, found %+v, %v", entry, err)
@@ -114,7 +110,7 @@ func TestSuggestConflict(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Suggest(context.Background(), nil, nil); !errors.Is(err, ErrBadSigner) {
+	if _, err := Suggest(context.Background(), nil, nil, false); !errors.Is(err, ErrBadSigner) {
 		t.Errorf("expected an error without signers, found %v", err)
 	}
 }
@@ -130,7 +126,7 @@ func TestSuggestIsExact(t *testing.T) {
 		for range 1 + r.IntN(3) {
 			signers = append(signers, randomSigner(r))
 		}
-		entry, err := SuggestPrivate(context.Background(), signers, nil)
+		entry, err := Suggest(context.Background(), signers, nil, true)
 		if conflict := (*ConflictError)(nil); errors.As(err, &conflict) {
 			conflicts++
 			continue
@@ -174,7 +170,7 @@ func ExampleSuggest() {
 		fmt.Println(err)
 		return
 	}
-	entry, err := Suggest(context.Background(), signers, nil)
+	entry, err := Suggest(context.Background(), signers, nil, false)
 	if err != nil {
 		fmt.Println(err)
 		return
