@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"flux-verify-gate/gate"
+	"flux-verify-gate/gate/action/actiontest"
 )
 
 // What the gate may not do it names, with the Role that would allow it; the
@@ -14,15 +15,15 @@ func TestNoRole(t *testing.T) {
 	p := newPlace(t, steadyCluster(t), "")
 	p.create()
 	p.settle(revision("a"))
-	r := p.gate(map[string]string{"timeout": "4m"}).is(want{gate.Undecided, gate.AccessDenied})
-	f := r.finding(t, gate.AccessDenied)
+	r := p.gate(map[string]string{"timeout": "4m"}).Is(actiontest.Want{Verdict: gate.Undecided, Reason: gate.AccessDenied})
+	f := r.Finding(t, gate.AccessDenied)
 	for _, part := range []string{p.user, "get ocirepositories.source.toolkit.fluxcd.io", object, p.namespace} {
 		if !strings.Contains(f.Title, part) {
 			t.Errorf("the finding does not name %q: %s", part, f.Title)
 		}
 	}
-	p.allow(printedRole(t, r.stdout))
-	p.gate().is(want{gate.Verified, gate.ReasonVerified})
+	p.allow(printedRole(t, r.Stdout))
+	p.gate().Is(actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified})
 }
 
 // printedRole cuts the Role and RoleBinding out of the log.
@@ -50,10 +51,10 @@ func TestShippedRoleIsForOneName(t *testing.T) {
 	p := steadyPlace(t)
 	p.create()
 	p.settle(revision("a"))
-	p.gate(map[string]string{"name": "other", "timeout": "4m"}).is(want{gate.Undecided, gate.AccessDenied})
-	p.gate(map[string]string{"namespace": "default", "timeout": "4m"}).is(want{gate.Undecided, gate.AccessDenied})
-	p.gate(map[string]string{"reconcile": "true", "timeout": "4m"}).is(want{gate.Undecided, gate.AccessDenied})
-	p.gate().is(want{gate.Verified, gate.ReasonVerified})
+	p.gate(map[string]string{"name": "other", "timeout": "4m"}).Is(actiontest.Want{Verdict: gate.Undecided, Reason: gate.AccessDenied})
+	p.gate(map[string]string{"namespace": "default", "timeout": "4m"}).Is(actiontest.Want{Verdict: gate.Undecided, Reason: gate.AccessDenied})
+	p.gate(map[string]string{"reconcile": "true", "timeout": "4m"}).Is(actiontest.Want{Verdict: gate.Undecided, Reason: gate.AccessDenied})
+	p.gate().Is(actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified})
 }
 
 // Watching is a convenience: without it the gate says so, reads every 15 s and
@@ -63,9 +64,9 @@ func TestNoWatch(t *testing.T) {
 	p := newPlace(t, steadyCluster(t), strings.Replace(shipped(t, "role.yaml"), "'get', 'watch'", "'get'", 1))
 	p.create()
 	g := p.gate()
-	g.saw("it reads every 15s instead")
+	g.Saw("it reads every 15s instead")
 	p.settle(revision("a"))
-	g.is(want{gate.Verified, gate.ReasonVerified})
+	g.Is(actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified})
 	if got := p.requests(); got["watch"] > 3 || got["get"] < 2 || got["get"] > 8 {
 		t.Errorf("got requests %v", got)
 	}
@@ -77,5 +78,5 @@ func TestNoGet(t *testing.T) {
 	p := newPlace(t, steadyCluster(t), strings.Replace(shipped(t, "role.yaml"), "'get', 'watch'", "'watch'", 1))
 	p.create()
 	p.settle(revision("a"))
-	p.gate(map[string]string{"timeout": "4m"}).is(want{gate.Undecided, gate.AccessDenied})
+	p.gate(map[string]string{"timeout": "4m"}).Is(actiontest.Want{Verdict: gate.Undecided, Reason: gate.AccessDenied})
 }

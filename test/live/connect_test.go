@@ -20,6 +20,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"flux-verify-gate/gate"
+	"flux-verify-gate/gate/action/actiontest"
 	"flux-verify-gate/test/stack/cluster"
 )
 
@@ -69,12 +70,12 @@ func TestConnect(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := startGate(t, p.inputs(test.inputs), test.env...).is(want{gate.Verified, gate.ReasonVerified})
+			r := startGate(t, p.inputs(test.inputs), test.env...).Is(actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified})
 			if test.context == "" {
 				test.context = cluster.ContextName
 			}
-			if r.report.Cluster.Context != test.context || !strings.Contains(r.stdout, r.report.Cluster.Server+" (context "+test.context+")") {
-				t.Errorf("got %+v in the report, and the log\n%s", r.report.Cluster, r.stdout)
+			if r.Report.Cluster.Context != test.context || !strings.Contains(r.Stdout, r.Report.Cluster.Server+" (context "+test.context+")") {
+				t.Errorf("got %+v in the report, and the log\n%s", r.Report.Cluster, r.Stdout)
 			}
 		})
 	}
@@ -140,7 +141,7 @@ func TestConnectFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := startGate(t, p.inputs(test.inputs, map[string]string{"timeout": "4m"}))
-			f := p.is(want{gate.Undecided, test.reason}).finding(t, test.reason)
+			f := p.Is(actiontest.Want{Verdict: gate.Undecided, Reason: test.reason}).Finding(t, test.reason)
 			if text := strings.Join([]string{f.Title, f.Expected, f.Found, f.Remedy}, "\n"); !strings.Contains(text, test.says) {
 				t.Errorf("the finding does not say %q:\n%s", test.says, text)
 			}

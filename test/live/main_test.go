@@ -1,15 +1,16 @@
 package live
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"flux-verify-gate/gate/action/actiontest"
 	"flux-verify-gate/test/stack/cluster"
 	"flux-verify-gate/test/stack/clustertest"
 	"flux-verify-gate/test/stack/crd"
@@ -55,13 +56,18 @@ var binary = sync.OnceValues(func() (string, error) {
 		return *prebuilt, nil
 	}
 	path := filepath.Join(programs, "flux-verify-gate")
-	build := exec.Command("go", "build", "-race", "-ldflags", "-X main.version=live", "-o", path, ".")
-	build.Dir = filepath.Join("..", "..")
-	if output, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the gate: %w: %s", err, output)
-	}
-	return path, nil
+	return path, actiontest.Build(context.Background(), path, true)
 })
+
+// startGate starts that binary.
+func startGate(t *testing.T, inputs map[string]string, env ...string) *actiontest.Process {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return actiontest.Start(t, path, inputs, env...)
+}
 
 var install sync.Once
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/retry"
 
+	"flux-verify-gate/gate/action/actiontest"
 	"flux-verify-gate/test/stack/cluster"
 	"flux-verify-gate/test/stack/testcontroller"
 )
@@ -114,7 +115,7 @@ func (p *place) inputs(changes ...map[string]string) map[string]string {
 }
 
 // gate starts the gate here.
-func (p *place) gate(changes ...map[string]string) *process {
+func (p *place) gate(changes ...map[string]string) *actiontest.Process {
 	p.t.Helper()
 	return startGate(p.t, p.inputs(changes...))
 }

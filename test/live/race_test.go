@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flux-verify-gate/gate"
+	"flux-verify-gate/gate/action/actiontest"
 	"flux-verify-gate/test/stack/testcontroller"
 )
 
@@ -21,49 +22,49 @@ func TestChangedBeforeTheVerdict(t *testing.T) {
 		change func(p *place)
 		// atOnce is what there is to say without time to start over, later what
 		// with enough.
-		atOnce, later want
+		atOnce, later actiontest.Want
 		serving       string
 	}{
 		"the tag moved": {
 			func(p *place) { p.settle(revision("b")) },
-			want{gate.Undecided, gate.NoAnswer}, want{gate.Verified, gate.ReasonVerified}, "b",
+			actiontest.Want{Verdict: gate.Undecided, Reason: gate.NoAnswer}, actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified}, "b",
 		},
 		"the policy was removed": {
 			func(p *place) { p.edit(func(o *sourcev1.OCIRepository) { o.Spec.Verify = nil }) },
-			want{gate.Rejected, gate.VerifyAbsent}, want{gate.Rejected, gate.VerifyAbsent}, "a",
+			actiontest.Want{Verdict: gate.Rejected, Reason: gate.VerifyAbsent}, actiontest.Want{Verdict: gate.Rejected, Reason: gate.VerifyAbsent}, "a",
 		},
 		"the policy was changed": {
 			func(p *place) {
 				p.edit(func(o *sourcev1.OCIRepository) { o.Spec.Verify.SecretRef.Name = "other" })
 				p.settle(revision("a"))
 			},
-			want{gate.Rejected, gate.KeyUnexpected}, want{gate.Rejected, gate.KeyUnexpected}, "a",
+			actiontest.Want{Verdict: gate.Rejected, Reason: gate.KeyUnexpected}, actiontest.Want{Verdict: gate.Rejected, Reason: gate.KeyUnexpected}, "a",
 		},
 		"a newer generation": {
 			func(p *place) { p.edit(newer) },
-			want{gate.Rejected, gate.VerificationStale}, want{gate.Rejected, gate.VerificationStale}, "a",
+			actiontest.Want{Verdict: gate.Rejected, Reason: gate.VerificationStale}, actiontest.Want{Verdict: gate.Rejected, Reason: gate.VerificationStale}, "a",
 		},
 		"a newer generation, verified": {
 			func(p *place) {
 				p.edit(newer)
 				p.settle(revision("a"))
 			},
-			want{gate.Undecided, gate.NoAnswer}, want{gate.Verified, gate.ReasonVerified}, "a",
+			actiontest.Want{Verdict: gate.Undecided, Reason: gate.NoAnswer}, actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified}, "a",
 		},
 		"it was suspended": {
 			func(p *place) { p.edit(func(o *sourcev1.OCIRepository) { o.Spec.Suspend = true }) },
-			want{gate.Rejected, gate.SourceSuspended}, want{gate.Rejected, gate.SourceSuspended}, "a",
+			actiontest.Want{Verdict: gate.Rejected, Reason: gate.SourceSuspended}, actiontest.Want{Verdict: gate.Rejected, Reason: gate.SourceSuspended}, "a",
 		},
 		"it was deleted": {
 			func(p *place) { p.remove() },
-			want{gate.Rejected, gate.SourceMissing}, want{gate.Rejected, gate.SourceMissing}, "",
+			actiontest.Want{Verdict: gate.Rejected, Reason: gate.SourceMissing}, actiontest.Want{Verdict: gate.Rejected, Reason: gate.SourceMissing}, "",
 		},
 		"it was made anew": {
 			func(p *place) {
 				p.remove()
 				p.create()
 			},
-			want{gate.Rejected, gate.VerificationMissing}, want{gate.Rejected, gate.VerificationMissing}, "",
+			actiontest.Want{Verdict: gate.Rejected, Reason: gate.VerificationMissing}, actiontest.Want{Verdict: gate.Rejected, Reason: gate.VerificationMissing}, "",
 		},
 		"it was made anew, verified": {
 			func(p *place) {
@@ -71,27 +72,27 @@ func TestChangedBeforeTheVerdict(t *testing.T) {
 				p.create()
 				p.settle(revision("a"))
 			},
-			want{gate.Undecided, gate.NoAnswer}, want{gate.Verified, gate.ReasonVerified}, "a",
+			actiontest.Want{Verdict: gate.Undecided, Reason: gate.NoAnswer}, actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified}, "a",
 		},
 		"the controller changed its mind": {
 			func(p *place) { p.settle(revision("a"), refused(revision("a"), "no signatures found")) },
-			want{gate.Rejected, gate.VerificationFailed}, want{gate.Rejected, gate.VerificationFailed}, "a",
+			actiontest.Want{Verdict: gate.Rejected, Reason: gate.VerificationFailed}, actiontest.Want{Verdict: gate.Rejected, Reason: gate.VerificationFailed}, "a",
 		},
 	} {
-		for timeout, w := range map[string]want{"0": test.atOnce, "40s": test.later} {
+		for timeout, w := range map[string]actiontest.Want{"0": test.atOnce, "40s": test.later} {
 			t.Run(name+", "+timeout, func(t *testing.T) {
 				t.Parallel()
 				p := steadyPlace(t)
 				p.create()
 				p.settle(revision("a"))
 				through := between(p, at(2, func() { test.change(p) }))
-				r := p.gate(through, map[string]string{"timeout": timeout}).is(w)
+				r := p.gate(through, map[string]string{"timeout": timeout}).Is(w)
 				serving := ""
 				if test.serving != "" {
 					serving = revision(test.serving)
 				}
-				if r.outputs["revision"] != serving {
-					t.Errorf("got revision %q, want %q", r.outputs["revision"], serving)
+				if r.Outputs["revision"] != serving {
+					t.Errorf("got revision %q, want %q", r.Outputs["revision"], serving)
 				}
 			})
 		}
@@ -108,9 +109,9 @@ func TestChangesAtEveryRead(t *testing.T) {
 		p.settle(revision(fmt.Sprint(read)))
 		return true
 	})
-	r := p.gate(through, map[string]string{"timeout": "20s"}).is(want{gate.Undecided, gate.NoAnswer})
-	if r.report.Timings.Reads < 3 {
-		t.Errorf("got %d reads: it did not start over", r.report.Timings.Reads)
+	r := p.gate(through, map[string]string{"timeout": "20s"}).Is(actiontest.Want{Verdict: gate.Undecided, Reason: gate.NoAnswer})
+	if r.Report.Timings.Reads < 3 {
+		t.Errorf("got %d reads: it did not start over", r.Report.Timings.Reads)
 	}
 }
 
@@ -120,19 +121,19 @@ func TestNoAnswerBeforeTheVerdict(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		before func(int) bool
-		want   want
+		want   actiontest.Want
 	}{
-		"once":   {func(read int) bool { return read != 2 }, want{gate.Verified, gate.ReasonVerified}},
-		"always": {func(read int) bool { return read < 2 }, want{gate.Undecided, gate.NoAnswer}},
+		"once":   {func(read int) bool { return read != 2 }, actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified}},
+		"always": {func(read int) bool { return read < 2 }, actiontest.Want{Verdict: gate.Undecided, Reason: gate.NoAnswer}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := steadyPlace(t)
 			p.create()
 			p.settle(revision("a"))
-			r := p.gate(between(p, test.before), map[string]string{"timeout": "5s", "digest": testcontroller.Digest("a")}).is(test.want)
-			if r.outputs["revision"] != revision("a") {
-				t.Errorf("got revision %q", r.outputs["revision"])
+			r := p.gate(between(p, test.before), map[string]string{"timeout": "5s", "digest": testcontroller.Digest("a")}).Is(test.want)
+			if r.Outputs["revision"] != revision("a") {
+				t.Errorf("got revision %q", r.Outputs["revision"])
 			}
 		})
 	}

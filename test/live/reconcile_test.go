@@ -8,6 +8,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"flux-verify-gate/gate"
+	"flux-verify-gate/gate/action/actiontest"
 )
 
 // handled is the status after a run that handled the request on the object.
@@ -53,9 +54,9 @@ func TestReconcile(t *testing.T) {
 			t.Parallel()
 			p := reconcilingPlace(t)
 			g := p.gate(yes)
-			g.saw(asked)
+			g.Saw(asked)
 			test.after(p)
-			g.is(want{gate.Verified, gate.ReasonVerified})
+			g.Is(actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified})
 			if got := p.requests(); got["patch"] != test.patches {
 				t.Errorf("got requests %v", got)
 			}
@@ -76,22 +77,22 @@ func TestReconcile(t *testing.T) {
 			})
 			p.settle(revision("a"), handled)
 			g := p.gate(yes)
-			g.saw(asked)
+			g.Saw(asked)
 			p.edit(restore)
 			// The gate asks again; then it is handled.
 			waitFor(t, func() bool { return p.requests()["patch"] == 2 })
 			p.settle(revision("a"), handled)
-			g.is(want{gate.Verified, gate.ReasonVerified})
+			g.Is(actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified})
 		})
 	}
 	t.Run("is not handled", func(t *testing.T) {
 		t.Parallel()
-		reconcilingPlace(t).gate(yes, map[string]string{"timeout": "3s"}).is(want{gate.Rejected, gate.SourceUnobserved})
+		reconcilingPlace(t).gate(yes, map[string]string{"timeout": "3s"}).Is(actiontest.Want{Verdict: gate.Rejected, Reason: gate.SourceUnobserved})
 	})
 	t.Run("without time", func(t *testing.T) {
 		t.Parallel()
 		p := reconcilingPlace(t)
-		p.gate(yes, map[string]string{"timeout": "0"}).is(want{gate.Rejected, gate.SourceUnobserved})
+		p.gate(yes, map[string]string{"timeout": "0"}).Is(actiontest.Want{Verdict: gate.Rejected, Reason: gate.SourceUnobserved})
 		if got := p.requests(); got["patch"] != 1 {
 			t.Errorf("got requests %v, want one patch", got)
 		}
@@ -100,10 +101,10 @@ func TestReconcile(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t, steadyCluster(t), shipped(t, "role-reconcile.yaml"))
 		g := p.gate(yes)
-		g.saw(waiting)
+		g.Saw(waiting)
 		p.create()
 		p.settle(revision("a"))
-		g.is(want{gate.Verified, gate.ReasonVerified})
+		g.Is(actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified})
 	})
 }
 

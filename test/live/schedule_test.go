@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"flux-verify-gate/gate"
+	"flux-verify-gate/gate/action/actiontest"
 	gatecluster "flux-verify-gate/gate/cluster"
 	"flux-verify-gate/test/stack/cluster"
 	"flux-verify-gate/test/stack/testcontroller"
@@ -121,7 +122,7 @@ func playSchedule(t *testing.T, seed uint64) string {
 	go func() { done <- controller.Run(ctx) }()
 	go func() { done <- scene.Play(ctx, steps) }()
 	g := p.gate(map[string]string{"digest": digest, "timeout": fmt.Sprintf("%dms", 2000+random.IntN(6000))})
-	r := g.end()
+	r := g.End()
 	stop()
 	for range 2 {
 		if err := <-done; err != nil && !strings.Contains(err.Error(), "context canceled") {
@@ -129,19 +130,19 @@ func playSchedule(t *testing.T, seed uint64) string {
 		}
 	}
 
-	if r.report.Verdict == gate.Verified && !signed[r.outputs["digest"]] {
-		t.Errorf("verified %s, which nobody signed", r.outputs["digest"])
+	if r.Report.Verdict == gate.Verified && !signed[r.Outputs["digest"]] {
+		t.Errorf("verified %s, which nobody signed", r.Outputs["digest"])
 	}
 	judgedAgain(t, p, r, digest, history)
-	return r.outputs["verdict"] + " " + r.outputs["reason"]
+	return r.Outputs["verdict"] + " " + r.Outputs["reason"]
 }
 
 // judgedAgain decides on the state that the report names, as it was recorded
 // beside the gate, and compares.
-func judgedAgain(t *testing.T, p *place, r result, digest string, history *cluster.History) {
+func judgedAgain(t *testing.T, p *place, r actiontest.Result, digest string, history *cluster.History) {
 	t.Helper()
 	evidence := gate.Evidence{Namespace: p.namespace, Name: object, Live: true, Timeout: time.Minute}
-	version := r.report.Source.ResourceVersion
+	version := r.Report.Source.ResourceVersion
 	if version == "" {
 		// The gate says that there was none; there must have been a moment so.
 		evidence.Missing = true
@@ -157,21 +158,21 @@ func judgedAgain(t *testing.T, p *place, r result, digest string, history *clust
 		Keys: &gate.Keys{Secret: "cosign"}, Digest: digest, Signature: gate.SignatureSkip,
 	})
 	check(t, err)
-	again := gate.Decide(t.Context(), policy, evidence, r.report.JudgedAt)
-	got, wanted := outcomes(r.report), outcomes(again)
-	if moved := slices.ContainsFunc(r.report.Findings, func(f gate.Finding) bool { return f.Code == gate.NoAnswer }); moved {
+	again := gate.Decide(t.Context(), policy, evidence, r.Report.JudgedAt)
+	got, wanted := outcomes(r.Report), outcomes(again)
+	if moved := slices.ContainsFunc(r.Report.Findings, func(f gate.Finding) bool { return f.Code == gate.NoAnswer }); moved {
 		// It changed at the last moment, which only the run knows; that never
 		// makes a verdict better.
-		if r.report.Verdict == gate.Verified {
+		if r.Report.Verdict == gate.Verified {
 			t.Errorf("verified without an answer")
 		}
-		if again.Verdict == gate.Rejected && r.report.Verdict != gate.Rejected {
-			t.Errorf("got %s, want rejected for %s", r.report.Verdict, again.Reason)
+		if again.Verdict == gate.Rejected && r.Report.Verdict != gate.Rejected {
+			t.Errorf("got %s, want rejected for %s", r.Report.Verdict, again.Reason)
 		}
 		return
 	}
-	if r.report.Verdict != again.Verdict || r.report.Reason != again.Reason || got != wanted {
-		t.Errorf("got %s, %s, want %s, %s\ngot  %s\nwant %s", r.report.Verdict, r.report.Reason, again.Verdict, again.Reason, got, wanted)
+	if r.Report.Verdict != again.Verdict || r.Report.Reason != again.Reason || got != wanted {
+		t.Errorf("got %s, %s, want %s, %s\ngot  %s\nwant %s", r.Report.Verdict, r.Report.Reason, again.Verdict, again.Reason, got, wanted)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flux-verify-gate/gate"
+	"flux-verify-gate/gate/action/actiontest"
 	"flux-verify-gate/test/stack/cluster"
 	"flux-verify-gate/test/stack/clustertest"
 	"flux-verify-gate/test/stack/crd"
@@ -21,10 +22,10 @@ import (
 func late() map[string]string { return map[string]string{"digest": testcontroller.Digest("b")} }
 
 // waits starts a gate and returns when it is seen waiting.
-func (p *place) waits(changes ...map[string]string) *process {
+func (p *place) waits(changes ...map[string]string) *actiontest.Process {
 	p.t.Helper()
 	g := p.gate(changes...)
-	g.saw(waiting)
+	g.Saw(waiting)
 	return g
 }
 
@@ -38,8 +39,8 @@ func TestUpgrades(t *testing.T) {
 		comes := newPlace(t, c, shipped(t, "role.yaml"))
 		// It comes for one gate, in the next test, and not for the other, whose
 		// minute is over.
-		p.gate(map[string]string{"timeout": "0"}).is(want{gate.Undecided, gate.APIMissing})
-		f := p.gate().is(want{gate.Undecided, gate.APIMissing}).finding(t, gate.APIMissing)
+		p.gate(map[string]string{"timeout": "0"}).Is(actiontest.Want{Verdict: gate.Undecided, Reason: gate.APIMissing})
+		f := p.gate().Is(actiontest.Want{Verdict: gate.Undecided, Reason: gate.APIMissing}).Finding(t, gate.APIMissing)
 		if !strings.Contains(f.Found, "no source.toolkit.fluxcd.io among the API groups") {
 			t.Errorf("got %q", f.Found)
 		}
@@ -48,8 +49,8 @@ func TestUpgrades(t *testing.T) {
 		comes.resource = schema.GroupVersionResource{Group: sourcev1.GroupVersion.Group, Version: "v1beta2", Resource: "ocirepositories"}
 		comes.create()
 		comes.settle(revision("a"))
-		if r := g.is(want{gate.Verified, gate.ReasonVerified}); r.report.Source.APIVersion != "source.toolkit.fluxcd.io/v1beta2" {
-			t.Errorf("got %q", r.report.Source.APIVersion)
+		if r := g.Is(actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified}); r.Report.Source.APIVersion != "source.toolkit.fluxcd.io/v1beta2" {
+			t.Errorf("got %q", r.Report.Source.APIVersion)
 		}
 	})
 	if t.Failed() {
@@ -61,17 +62,17 @@ func TestUpgrades(t *testing.T) {
 		p.resource = schema.GroupVersionResource{Group: sourcev1.GroupVersion.Group, Version: "v1beta2", Resource: "ocirepositories"}
 		p.create()
 		p.settle(revision("a"))
-		r := p.gate().is(want{gate.Verified, gate.ReasonVerified})
-		if r.report.Source.APIVersion != "source.toolkit.fluxcd.io/v1beta2" {
-			t.Errorf("got %q", r.report.Source.APIVersion)
+		r := p.gate().Is(actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified})
+		if r.Report.Source.APIVersion != "source.toolkit.fluxcd.io/v1beta2" {
+			t.Errorf("got %q", r.Report.Source.APIVersion)
 		}
 		g := p.waits(late())
 		// Flux is upgraded while the gate waits.
 		define(t, c, crd.Flux29(), "")
 		p.resource = testcontroller.Resource()
 		p.settle(revision("b"))
-		if r := g.is(want{gate.Verified, gate.ReasonVerified}); r.report.Source.APIVersion != "source.toolkit.fluxcd.io/v1" {
-			t.Errorf("got %q", r.report.Source.APIVersion)
+		if r := g.Is(actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified}); r.Report.Source.APIVersion != "source.toolkit.fluxcd.io/v1" {
+			t.Errorf("got %q", r.Report.Source.APIVersion)
 		}
 	})
 }
@@ -104,7 +105,7 @@ func TestOutages(t *testing.T) {
 			}
 			artifact, policy, missing, still := settled(), settled(func(o *sourcev1.OCIRepository) { o.Spec.Verify.SecretRef.Name = "other" }),
 				newPlace(t, c, shipped(t, "role.yaml")), settled()
-			gates := []*process{
+			gates := []*actiontest.Process{
 				artifact.waits(late()), policy.waits(), missing.waits(),
 				still.waits(late(), map[string]string{"timeout": "20s"}),
 			}
@@ -120,9 +121,9 @@ func TestOutages(t *testing.T) {
 			missing.create()
 			missing.settle(revision("a"))
 			for _, g := range gates[:3] {
-				g.is(want{gate.Verified, gate.ReasonVerified})
+				g.Is(actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified})
 			}
-			gates[3].is(want{gate.Rejected, gate.DigestMismatch})
+			gates[3].Is(actiontest.Want{Verdict: gate.Rejected, Reason: gate.DigestMismatch})
 			for _, p := range []*place{artifact, policy, missing, still} {
 				// Two watches or a few, and not one for each moment of the outage.
 				if got := p.requests(); got["watch"] > 12 || got["get"] > 12 {
@@ -139,18 +140,18 @@ func TestOutages(t *testing.T) {
 		line := newLine(t, c)
 		inputs := map[string]string{"server": line.address, "tls-server-name": cluster.ServerName}
 		line.cut()
-		p.gate(inputs, map[string]string{"timeout": "2s"}).is(want{gate.Undecided, gate.Unreachable})
+		p.gate(inputs, map[string]string{"timeout": "2s"}).Is(actiontest.Want{Verdict: gate.Undecided, Reason: gate.Unreachable})
 		g := p.waits(inputs)
 		line.mend()
-		g.is(want{gate.Verified, gate.ReasonVerified})
+		g.Is(actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified})
 
 		// Cut while the gate waits, and mended.
 		g = p.waits(inputs, late())
 		line.cut()
-		g.saw("cannot be reached")
+		g.Saw("cannot be reached")
 		p.settle(revision("b"))
 		line.mend()
-		g.is(want{gate.Verified, gate.ReasonVerified})
+		g.Is(actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified})
 	})
 
 	t.Run("the server is gone for good", func(t *testing.T) {
@@ -160,9 +161,9 @@ func TestOutages(t *testing.T) {
 		g := p.waits(late(), map[string]string{"timeout": "8s"})
 		check(t, c.StopAPIServer())
 		// What was pending fails at the deadline by the last read.
-		r := g.is(want{gate.Rejected, gate.DigestMismatch})
-		r.finding(t, gate.NoAnswer)
-		p.gate().is(want{gate.Undecided, gate.Unreachable})
+		r := g.Is(actiontest.Want{Verdict: gate.Rejected, Reason: gate.DigestMismatch})
+		r.Finding(t, gate.NoAnswer)
+		p.gate().Is(actiontest.Want{Verdict: gate.Undecided, Reason: gate.Unreachable})
 		check(t, c.StartAPIServer(t.Context()))
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flux-verify-gate/gate"
+	"flux-verify-gate/gate/action/actiontest"
 )
 
 // The runner cancels a step with SIGINT and, 7.5 s later, SIGTERM: what was
@@ -22,17 +23,17 @@ func TestSignals(t *testing.T) {
 			p := steadyPlace(t)
 			p.create()
 			g := p.gate(map[string]string{"timeout": "10m"})
-			g.saw(waiting)
-			g.signal(signals[0])
+			g.Saw(waiting)
+			g.Signal(signals[0])
 			for _, s := range signals[1:] {
 				select {
-				case <-g.done:
+				case <-g.Done():
 				case <-time.After(7500 * time.Millisecond):
-					g.signal(s)
+					g.Signal(s)
 				}
 			}
-			r := g.is(want{gate.Undecided, gate.Cancelled})
-			if f := r.finding(t, gate.VerificationMissing); f.Outcome != gate.Note {
+			r := g.Is(actiontest.Want{Verdict: gate.Undecided, Reason: gate.Cancelled})
+			if f := r.Finding(t, gate.VerificationMissing); f.Outcome != gate.Note {
 				t.Errorf("what was pending is %s", f.Outcome)
 			}
 		})
@@ -45,12 +46,10 @@ func TestKilled(t *testing.T) {
 	p := steadyPlace(t)
 	p.create()
 	g := p.gate(map[string]string{"timeout": "10m"})
-	g.saw(waiting)
-	g.signal(syscall.SIGKILL)
-	<-g.done
-	r := result{status: g.cmd.ProcessState.ExitCode()}
+	g.Saw(waiting)
+	g.Signal(syscall.SIGKILL)
 	// There is no summary and no report; the error says so.
-	if err := g.read(&r); r.outputs["verdict"] != string(gate.Undecided) || r.outputs["verified"] != "false" || r.outputs["reference"] != "" {
-		t.Errorf("a killed run leaves %v (%v)", r.outputs, err)
+	if r, err := g.Finish(); r.Outputs["verdict"] != string(gate.Undecided) || r.Outputs["verified"] != "false" || r.Outputs["reference"] != "" {
+		t.Errorf("a killed run leaves %v (%v)", r.Outputs, err)
 	}
 }

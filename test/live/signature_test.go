@@ -30,6 +30,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"flux-verify-gate/gate"
+	"flux-verify-gate/gate/action/actiontest"
 )
 
 // images is a registry with a repository of artifacts, and the key that is
@@ -183,24 +184,24 @@ func TestSignatures(t *testing.T) {
 		meanwhile func(p *place, i *images, digest string)
 		after     func(i *images, digest string)
 		timeout   string
-		want      want
+		want      actiontest.Want
 		// moved says that another digest is served in the end.
 		moved bool
 	}{
 		"signed": {
 			prepare: func(_ *place, i *images, digest string) { i.sign(repository, digest, i.key) },
-			want:    want{gate.Verified, gate.ReasonVerified},
+			want:    actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified},
 		},
 		"signed after the push": {
 			after: func(i *images, digest string) { i.sign(repository, digest, i.key) },
-			want:  want{gate.Verified, gate.ReasonVerified},
+			want:  actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified},
 		},
 		"not signed": {
-			want: want{gate.Rejected, gate.Unsigned},
+			want: actiontest.Want{Verdict: gate.Rejected, Reason: gate.Unsigned},
 		},
 		"signed by another key": {
 			prepare: func(_ *place, i *images, digest string) { i.sign(repository, digest, newKey(i.t)) },
-			want:    want{gate.Rejected, gate.SignatureInvalid},
+			want:    actiontest.Want{Verdict: gate.Rejected, Reason: gate.SignatureInvalid},
 		},
 		"signed, but the address changes meanwhile": {
 			prepare: func(_ *place, i *images, digest string) { i.sign(repository, digest, i.key) },
@@ -208,12 +209,12 @@ func TestSignatures(t *testing.T) {
 				p.edit(i.pointAt("acme/unsigned"))
 				p.settle("v1@" + digest)
 			},
-			timeout: "40s", want: want{gate.Rejected, gate.Unsigned},
+			timeout: "40s", want: actiontest.Want{Verdict: gate.Rejected, Reason: gate.Unsigned},
 		},
 		"signed, but an unsigned one is served meanwhile": {
 			prepare:   func(_ *place, i *images, digest string) { i.sign(repository, digest, i.key) },
 			meanwhile: func(p *place, i *images, _ string) { p.settle("v1@" + i.push(repository)) },
-			timeout:   "40s", want: want{gate.Rejected, gate.Unsigned}, moved: true,
+			timeout:   "40s", want: actiontest.Want{Verdict: gate.Rejected, Reason: gate.Unsigned}, moved: true,
 		},
 		"signed, and another signed one is served meanwhile": {
 			prepare: func(_ *place, i *images, digest string) { i.sign(repository, digest, i.key) },
@@ -222,7 +223,7 @@ func TestSignatures(t *testing.T) {
 				i.sign(repository, next, i.key)
 				p.settle("v1@" + next)
 			},
-			want: want{gate.Verified, gate.ReasonVerified}, moved: true,
+			want: actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified}, moved: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -243,15 +244,15 @@ func TestSignatures(t *testing.T) {
 			}
 			g := p.gate(i.inputs(more))
 			if test.after != nil {
-				g.saw("waiting for unsigned")
+				g.Saw("waiting for unsigned")
 				test.after(i, digest)
 			}
-			r := g.is(test.want)
-			if (r.report.Source.Digest != digest) != test.moved {
-				t.Errorf("got digest %s, pushed %s", r.report.Source.Digest, digest)
+			r := g.Is(test.want)
+			if (r.Report.Source.Digest != digest) != test.moved {
+				t.Errorf("got digest %s, pushed %s", r.Report.Source.Digest, digest)
 			}
-			if test.want.verdict == gate.Verified && r.outputs["reference"] != i.host+"/"+repository+"@"+r.report.Source.Digest {
-				t.Errorf("got reference %q", r.outputs["reference"])
+			if test.want.Verdict == gate.Verified && r.Outputs["reference"] != i.host+"/"+repository+"@"+r.Report.Source.Digest {
+				t.Errorf("got reference %q", r.Outputs["reference"])
 			}
 		})
 	}
