@@ -57,6 +57,30 @@ func TestOCIRepository(t *testing.T) {
 	}
 }
 
+func TestAll(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		release Release
+		want    []string
+	}{
+		"sources":        {Flux29(), []string{"kind: OCIRepository", "kind: GitRepository", "kind: ExternalArtifact"}},
+		"kustomizations": {Kustomize29(), []string{"kind: Kustomization"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all, err := test.release.All(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(string(all), "\n    "+want+"\n") {
+					t.Errorf("there is no %s", want)
+				}
+			}
+		})
+	}
+}
+
 func TestSumIsChecked(t *testing.T) {
 	t.Parallel()
 	r := Flux29()
@@ -70,7 +94,7 @@ func TestSumIsChecked(t *testing.T) {
 func TestPin(t *testing.T) {
 	t.Parallel()
 	for family, release := range map[string]Release{
-		"source-controller": Flux29(), "source-controller-1.7": Flux27(),
+		"source-controller": Flux29(), "source-controller-1.7": Flux27(), "kustomize-controller": Kustomize29(),
 	} {
 		file := "../" + family + "/go.mod"
 		data, err := os.ReadFile(file)
@@ -83,7 +107,7 @@ func TestPin(t *testing.T) {
 		}
 		version := "nothing"
 		for _, r := range mod.Require {
-			if r.Mod.Path == module {
+			if r.Mod.Path == release.Module {
 				version = r.Mod.Version
 			}
 		}
