@@ -7,6 +7,9 @@
 // whole time. The program shares it: it must set SO_REUSEPORT (etcd's
 // --socket-reuse-port, kube-apiserver's --permit-port-sharing). As long as it
 // does not listen, connections are refused.
+//
+// On Linux, ReserveReusable holds a port in the same way for a program that
+// sets SO_REUSEADDR only, as every Go program does that calls net.Listen.
 package port
 
 import (
@@ -24,23 +27,32 @@ type Reservation struct {
 	port int
 }
 
-// Reserve holds a free port.
-func Reserve() (*Reservation, error) {
+// Reserve holds a free port for a program that sets SO_REUSEPORT.
+func Reserve() (*Reservation, error) { return reserve(unix.SO_REUSEPORT) }
+
+// ReserveReusable holds a free port for a program that sets SO_REUSEADDR. Linux
+// lets such a program listen on a bound port on which nobody listens, and gives
+// the port to nobody who asks for any free one. A second program cannot listen
+// on it beside the first. Other systems refuse the program.
+func ReserveReusable() (*Reservation, error) { return reserve(unix.SO_REUSEADDR) }
+
+// reserve binds a socket with the option, which its program sets too.
+func reserve(option int) (*Reservation, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a socket to reserve a port: %w", err)
 	}
 	unix.CloseOnExec(fd)
 	r := &Reservation{file: os.NewFile(uintptr(fd), "port reservation")}
-	if err := r.bind(fd); err != nil {
+	if err := r.bind(fd, option); err != nil {
 		r.file.Close()
 		return nil, fmt.Errorf("cannot reserve a loopback port: %w", err)
 	}
 	return r, nil
 }
 
-func (r *Reservation) bind(fd int) error {
-	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
+func (r *Reservation) bind(fd, option int) error {
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, option, 1); err != nil {
 		return err
 	}
 	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
