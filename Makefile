@@ -8,7 +8,7 @@ GO ?= go
 TOOLS := $(abspath .cache/tools)
 VERSION ?= dev
 # Tests that need more than the product's own modules.
-MODULES := test/stack test/live
+MODULES := test/stack test/live test/e2e
 
 .PHONY: all
 all: lint test
