@@ -40,6 +40,16 @@ test-live: programs
 container-smoke:
 	test/container/run
 
+# A real Flux and Sigstore to look around in, until stack-down. Everything is
+# below STACK_DIR, and stays there.
+STACK_DIR ?= $(abspath .cache/stack)
+.PHONY: stack-up stack-down
+stack-up:
+	@$(GO) -C test/stack run ./cmd/stack up -detach -dir $(STACK_DIR)
+
+stack-down:
+	@$(GO) -C test/stack run ./cmd/stack down -dir $(STACK_DIR)
+
 .PHONY: lint
 lint: tools
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }

@@ -11,7 +11,8 @@ import (
 // run is one run of the gate in a scenario.
 type run struct {
 	*actiontest.Process
-	s *stage
+	s      *stage
+	inputs in
 }
 
 // gate starts the gate with the scenario's inputs and changes.
@@ -24,7 +25,7 @@ func (s *stage) gate(changes ...in) *run {
 	for _, more := range append([]in{s.required}, changes...) {
 		maps.Copy(inputs, more)
 	}
-	return &run{actiontest.Start(s.t, s.world.gate, inputs), s}
+	return &run{actiontest.Start(s.t, s.world.gate, inputs), s, inputs}
 }
 
 // is waits for the gate's end and holds what it came to: the verdict, its
@@ -45,6 +46,7 @@ func (r *run) is(verdict gate.Verdict, reason gate.Code, codes ...gate.Code) act
 			t.Errorf("got the reference %s, want %s", got.Outputs["reference"], want)
 		}
 	}
+	r.record(got)
 	return got
 }
 

@@ -75,6 +75,7 @@ func TestScenarios(t *testing.T) {
 			})
 		}
 	})
+	theRecorder.tell(t)
 	var codes []string
 	for code, n := range codesSeen.codes {
 		codes = append(codes, fmt.Sprintf("%s %d", code, n))

@@ -44,6 +44,8 @@ type stage struct {
 	desired *sourcev1.OCIRepository
 	// required are the inputs of the gate that say who must have signed.
 	required in
+	// history is every state of the source; only for a recording.
+	history *cluster.History
 }
 
 // in are inputs of the gate.
@@ -63,6 +65,10 @@ func newStage(t *testing.T, w *world, name string) *stage {
 			URL: s.url(), Insecure: true, Reference: &sourcev1.OCIRepositoryRef{Tag: "v1"},
 			Interval: metav1.Duration{Duration: 10 * time.Second}, Timeout: &metav1.Duration{Duration: 20 * time.Second},
 		},
+	}
+	if *record {
+		s.history, err = w.stack.Cluster.Record(t.Context(), sources, s.namespace, sourceName)
+		s.check(err)
 	}
 	t.Cleanup(func() {
 		// What is left would be reconciled until the stack ends.
@@ -208,6 +214,20 @@ func (s *stage) reconcile() {
 	s.check(err)
 	_, err = s.objects().Patch(s.t.Context(), sourceName, "application/merge-patch+json", patch, metav1.PatchOptions{FieldManager: "flux"})
 	s.check(err)
+}
+
+// version returns the source as it was at a resource version, nil if it never
+// was. What the gate has seen the recording's watch has seen, or will.
+func (s *stage) version(resourceVersion string) *unstructured.Unstructured {
+	s.t.Helper()
+	if resourceVersion == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	v, err := s.history.Wait(ctx, func(v cluster.Version) bool { return v.Object.GetResourceVersion() == resourceVersion })
+	s.check(err)
+	return v.Object
 }
 
 // await returns the live source once it is as it must become.

@@ -1,7 +1,10 @@
-// Command stack builds the programs of the test stack and says where they are.
+// Command stack builds the programs of the test stack, says where they are, and
+// runs all of it.
 //
 //	go -C test/stack run ./cmd/stack build [-nice N] NAME... | all
 //	go -C test/stack run ./cmd/stack list
+//	go -C test/stack run ./cmd/stack up -dir DIRECTORY [-line VERSION] [-detach]
+//	go -C test/stack run ./cmd/stack down -dir DIRECTORY
 package main
 
 import (
@@ -27,7 +30,10 @@ func main() {
 	}
 }
 
-const usage = "usage: stack build [-nice N] NAME... | all\n       stack list"
+const usage = `usage: stack build [-nice N] NAME... | all
+       stack list
+       stack up -dir DIRECTORY [-line VERSION] [-detach]
+       stack down -dir DIRECTORY`
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	b, err := build.New(func(format string, args ...any) { fmt.Fprintf(stderr, format+"\n", args...) })
@@ -35,6 +41,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	switch {
+	case len(args) > 1 && args[0] == "up":
+		return up(ctx, b, args[1:], stdout, stderr)
+	case len(args) > 1 && args[0] == "down":
+		return down(ctx, args[1:], stdout, stderr)
 	case len(args) == 1 && args[0] == "list":
 		return list(ctx, b, stdout)
 	case len(args) > 1 && args[0] == "build":
