@@ -1,5 +1,9 @@
 # make test   everything that has to be green: the one command of the README
+# make test-all   the same with every scenario, on two lines of source-controller
 # make test-live   only the gate's binary against a real API server
+# make e2e, make e2e-all   only the scenarios on a real Flux and Sigstore
+# make stack-up, make stack-down   that Flux and Sigstore, to look around in
+# make record   stores what the scenarios show as test data
 # make container-smoke   builds the image and runs it as the runner does
 # make lint   formatting, vet, staticcheck, actionlint
 # make build  the binary, as the image has it
@@ -13,16 +17,18 @@ MODULES := test/stack test/live test/e2e
 .PHONY: all
 all: lint test
 
-.PHONY: test
+.PHONY: test test-all
 test:
-	$(GO) test ./gate ./gate/signer
-	$(GO) test -race ./...
-	$(MAKE) test-stack test-live container-smoke
+	@test/run
 
-# A real API server, built on the first run into the user's cache.
+test-all:
+	@test/run all
+
+# The programs that the tests need, built on the first run into the user's cache.
+NICE ?= 0
 .PHONY: programs
 programs:
-	$(GO) -C test/stack run ./cmd/stack build etcd kube-apiserver
+	@$(GO) -C test/stack run ./cmd/stack build -nice $(NICE) core
 
 .PHONY: test-stack
 test-stack: programs
@@ -39,6 +45,26 @@ test-live: programs
 .PHONY: container-smoke
 container-smoke:
 	test/container/run
+
+# Scenarios on a real Flux and Sigstore: the core suite, and all of them on both
+# lines of source-controller. Each run is told apart from a cached result.
+E2E = $(GO) -C test/e2e test -count=1 -timeout 30m
+.PHONY: e2e e2e-all record
+e2e: programs
+	$(E2E) -suite core ./...
+
+e2e-all: programs
+	@$(GO) -C test/stack run ./cmd/stack build all >/dev/null
+	$(E2E) -suite all -line 1.9 ./...
+	$(E2E) -suite all -line 1.7 ./...
+
+# Stores what the gate sees in each scenario as test data of gate/action, the
+# example of the README, and the tables of docs/flux-versions.md.
+record: programs
+	@$(GO) -C test/stack run ./cmd/stack build all >/dev/null
+	$(E2E) -v -suite all -line 1.9 -record ./...
+	$(E2E) -v -suite all -line 1.7 -record ./...
+	$(MAKE) update
 
 # A real Flux and Sigstore to look around in, until stack-down. Everything is
 # below STACK_DIR, and stays there.

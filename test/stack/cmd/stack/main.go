@@ -1,7 +1,7 @@
 // Command stack builds the programs of the test stack, says where they are, and
 // runs all of it.
 //
-//	go -C test/stack run ./cmd/stack build [-nice N] NAME... | all
+//	go -C test/stack run ./cmd/stack build [-nice N] NAME... | core | all
 //	go -C test/stack run ./cmd/stack list
 //	go -C test/stack run ./cmd/stack up -dir DIRECTORY [-line VERSION] [-detach]
 //	go -C test/stack run ./cmd/stack down -dir DIRECTORY
@@ -17,6 +17,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"flux-verify-gate/test/stack"
 	"flux-verify-gate/test/stack/build"
 )
 
@@ -30,7 +31,7 @@ func main() {
 	}
 }
 
-const usage = `usage: stack build [-nice N] NAME... | all
+const usage = `usage: stack build [-nice N] NAME... | core | all
        stack list
        stack up -dir DIRECTORY [-line VERSION] [-detach]
        stack down -dir DIRECTORY`
@@ -54,7 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 // buildAll builds the named components one after the other and prints their
-// paths, one a line.
+// paths, one a line. The name core stands for what the tests in CI need.
 func buildAll(ctx context.Context, b *build.Builder, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("build", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -63,7 +64,10 @@ func buildAll(ctx context.Context, b *build.Builder, args []string, stdout, stde
 		return err
 	}
 	names := flags.Args()
-	if len(names) == 1 && names[0] == "all" {
+	switch {
+	case len(names) == 1 && names[0] == "core":
+		names = stack.Lines()[0].Components()
+	case len(names) == 1 && names[0] == "all":
 		names = nil
 		for _, c := range build.Components() {
 			names = append(names, c.Name)
