@@ -51,7 +51,7 @@ var components = []Component{
 	{Name: "distribution", Family: "registry", Package: "github.com/distribution/distribution/v3/cmd/registry", ColdCPU: 161},
 	{Name: "crane", Family: "registry", Package: "github.com/google/go-containerregistry/cmd/crane", ColdCPU: 5},
 	{Name: "fulcio", Family: "sigstore", Package: "github.com/sigstore/fulcio", ColdCPU: 83},
-	{Name: "timestamp-server", Family: "sigstore", Package: "github.com/sigstore/timestamp-authority/v2/cmd/timestamp-server", ColdCPU: 25},
+	{Name: "timestamp-server", Family: "sigstore", Package: "./timestamp-server", ColdCPU: 25},
 	{Name: "tesseract", Family: "sigstore", Package: "github.com/transparency-dev/tesseract/cmd/tesseract/posix", ColdCPU: 16},
 	{Name: "rekor-server", Family: "sigstore", Package: "github.com/sigstore/rekor-tiles/v2/cmd/rekor-server/posix", ColdCPU: 9},
 }

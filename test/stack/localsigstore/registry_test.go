@@ -1,7 +1,9 @@
 package localsigstore_test
 
 import (
+	"encoding/json"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,4 +84,28 @@ func push(tb testing.TB, registry, repository string) string {
 		tb.Fatalf("push: %v: %s", err, out)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// signatures says what the registry holds of an artifact: the tag of a
+// signature, and a bundle that refers to it.
+func signatures(t *testing.T, reference string) (tagged, referring bool) {
+	t.Helper()
+	name, digest, _ := strings.Cut(reference, "@")
+	registry, repository, _ := strings.Cut(name, "/")
+	base := "http://" + registry + "/v2/" + repository
+	response, err := http.Get(base + "/manifests/" + strings.Replace(digest, ":", "-", 1) + ".sig")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	tagged = response.StatusCode == http.StatusOK
+	if response, err = http.Get(base + "/referrers/" + digest); err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var index struct{ Manifests []json.RawMessage }
+	if err := json.NewDecoder(response.Body).Decode(&index); err != nil {
+		t.Fatal(err)
+	}
+	return tagged, len(index.Manifests) > 0
 }

@@ -155,13 +155,9 @@ func (s *Sigstore) command(name Service) (args, env []string) {
 		}, nil
 	case TSA:
 		return []string{
-			"serve", "--host=127.0.0.1", "--port=" + number,
-			"--timestamp-signer=file",
-			"--file-signer-key-path=" + s.path("pki", tsaKey),
-			"--certificate-chain-path=" + s.path("pki", tsaChain),
-			// It would ask public time servers.
-			"--disable-ntp-monitoring",
-			"--cleanup-timeout=1s",
+			"-port=" + number,
+			"-key=" + s.path("pki", tsaKey),
+			"-chain=" + s.path("pki", tsaChain),
 		}, nil
 	case Rekor:
 		return []string{
