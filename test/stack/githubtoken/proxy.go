@@ -61,7 +61,8 @@ func (e *Endpoint) serveConnect(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	if _, err := buffered.WriteString("HTTP/1.1 200 Connection established\r\n\r\n"); err == nil {
+	_, err = buffered.WriteString("HTTP/1.1 200 Connection established\r\n\r\n")
+	if err == nil {
 		err = buffered.Flush()
 	}
 	if err != nil { // the client is gone

@@ -5,5 +5,6 @@
 // accepts come from package githubtoken.
 //
 // Its trusted root and signing configuration are made and used by the real
-// cosign. Several may run at once: none trusts another.
+// cosign. Several may run at once: none trusts another. It runs on Linux: other
+// systems do not let the programs listen on reserved ports (see package port).
 package localsigstore
