@@ -31,6 +31,8 @@ var record = flag.Bool("record", false, "store what every run of the gate saw be
 // the stack: object.json, layout, trusted_root.json, and this as
 // recording.yaml.
 type recording struct {
+	// Controller is the version of source-controller.
+	Controller string `json:"controller"`
 	// Inputs are the gate's, without those that only a live run has. File names
 	// are relative to the recording.
 	Inputs in `json:"inputs"`
@@ -119,7 +121,9 @@ func (r *run) record(live actiontest.Result) {
 	s.check(os.MkdirAll(dir, 0o755))
 	writeJSON(s, filepath.Join(dir, "object.json"), object.Object)
 
-	made := recording{Inputs: maps.Clone(r.inputs), Live: outcomeOf(live.Report), Facts: facts(object, s)}
+	made := recording{
+		Controller: s.stack.Line.Release.Version, Inputs: maps.Clone(r.inputs), Live: outcomeOf(live.Report), Facts: facts(object, s),
+	}
 	for _, input := range liveOnly {
 		delete(made.Inputs, input)
 	}
@@ -206,6 +210,9 @@ func changes(old, made recording) []string {
 			}
 		}
 	}
+	if old.Controller != made.Controller {
+		list = append(list, fmt.Sprintf("source-controller %s, was %s", made.Controller, old.Controller))
+	}
 	compare("", old.Facts, made.Facts)
 	compare("the live run: ", old.Live.lines(), made.Live.lines())
 	compare("the replay: ", old.Replay.lines(), made.Replay.lines())
@@ -289,6 +296,9 @@ func (r *recorder) tell(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+	if err := copyExample(); err != nil {
+		t.Error(err)
 	}
 	slices.Sort(r.changed)
 	slices.Sort(r.left)

@@ -42,7 +42,7 @@ func (r *run) is(verdict gate.Verdict, reason gate.Code, codes ...gate.Code) act
 		}
 	}
 	if verdict == gate.Verified {
-		if want := r.s.repository() + "@" + got.Outputs["digest"]; got.Outputs["reference"] != want {
+		if want := r.s.served() + "@" + got.Outputs["digest"]; got.Outputs["reference"] != want {
 			t.Errorf("got the reference %s, want %s", got.Outputs["reference"], want)
 		}
 	}

@@ -20,7 +20,9 @@ type scenario struct {
 	// newer says that it needs more than source-controller 1.7 can do: bundles,
 	// or a trusted root of one's own.
 	newer bool
-	run   func(s *stage)
+	// namespace is the one to use, where its name matters; a new one otherwise.
+	namespace string
+	run       func(s *stage)
 }
 
 // scenarios are all there are, by file.
@@ -28,6 +30,7 @@ func scenarios() []scenario {
 	return slices.Concat(
 		keyed(),
 		keyless(),
+		readme(),
 	)
 }
 
@@ -71,7 +74,7 @@ func TestScenarios(t *testing.T) {
 			ran++
 			t.Run(sc.name, func(t *testing.T) {
 				t.Parallel()
-				sc.run(newStage(t, theWorld.get(t), sc.name))
+				sc.run(newStage(t, theWorld.get(t), sc))
 			})
 		}
 	})

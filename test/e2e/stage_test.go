@@ -40,6 +40,9 @@ type stage struct {
 	kubeconfig string
 	// registry is the shared one unless the scenario has taken its own.
 	registry *registries.Registry
+	// front is the address that the source names instead of the registry's own,
+	// where something stands before it.
+	front string
 	// desired is the source as it was applied last, or will be first.
 	desired *sourcev1.OCIRepository
 	// required are the inputs of the gate that say who must have signed.
@@ -51,12 +54,16 @@ type stage struct {
 // in are inputs of the gate.
 type in = map[string]string
 
-func newStage(t *testing.T, w *world, name string) *stage {
+func newStage(t *testing.T, w *world, sc scenario) *stage {
 	t.Helper()
-	s := &stage{world: w, t: t, name: name, registry: w.stack.Registry}
+	s := &stage{world: w, t: t, name: sc.name, namespace: sc.namespace, registry: w.stack.Registry}
 	var err error
-	s.namespace, err = w.stack.Cluster.Namespace(t.Context(), name)
-	s.check(err)
+	if s.namespace == "" {
+		s.namespace, err = w.stack.Cluster.Namespace(t.Context(), sc.name)
+		s.check(err)
+	} else {
+		s.applyYAML("admin", "{apiVersion: v1, kind: Namespace, metadata: {name: "+s.namespace+"}}")
+	}
 	s.admit()
 	s.desired = &sourcev1.OCIRepository{
 		TypeMeta:   metav1.TypeMeta{APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.OCIRepositoryKind},
@@ -101,8 +108,17 @@ func (s *stage) check(err error) {
 
 // url is the repository that the scenario's artifacts are in, as the source
 // names it.
-func (s *stage) url() string { return "oci://" + s.repository() }
+func (s *stage) url() string { return "oci://" + s.served() }
 
+// served is that repository without the scheme.
+func (s *stage) served() string {
+	if s.front != "" {
+		return s.front + "/" + s.namespace + "/platform"
+	}
+	return s.repository()
+}
+
+// repository is the same repository for those who push and sign.
 func (s *stage) repository() string { return s.registry.Address() + "/" + s.namespace + "/platform" }
 
 // ownRegistry gives the scenario a registry of its own, which it may stop.
