@@ -49,7 +49,7 @@ func (s *stage) behindTLS() {
 	s.desired.Spec.URL = s.url()
 	s.desired.Spec.Insecure = false
 	s.desired.Spec.CertSecretRef = &meta.LocalObjectReference{Name: "registry-ca"}
-	s.also(in{"registry-ca": ca})
+	s.also(in{"registry-ca": "@" + ca})
 }
 
 // copyExample makes the README's example of the recordings of its scenario.
