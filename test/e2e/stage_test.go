@@ -126,7 +126,7 @@ func (s *stage) ownRegistry(kind registries.Kind) {
 	s.t.Helper()
 	r, err := s.stack.NewRegistry(s.t.Context(), kind, "registry-of-"+s.namespace)
 	s.check(err)
-	s.t.Cleanup(func() { s.mustNot("stop the registry", r.Stop()) })
+	s.t.Cleanup(func() { s.mustNot("stop the registry", r.Close()) })
 	s.registry = r
 	s.desired.Spec.URL = s.url()
 }
@@ -137,7 +137,7 @@ func (s *stage) ownSources(env ...string) *controller.Controller {
 	s.t.Helper()
 	c, err := s.stack.NewSources(s.t.Context(), "source-controller-of-"+s.namespace, s.namespace, env...)
 	s.check(err)
-	s.t.Cleanup(func() { s.mustNot("stop the controller", c.Stop()) })
+	s.t.Cleanup(func() { s.mustNot("stop the controller", c.Close()) })
 	s.desired.Labels = map[string]string{controller.ShardLabel: s.namespace}
 	return c
 }

@@ -233,14 +233,14 @@ func (s *Stack) Stop() error {
 	var errs []error
 	for _, c := range []*controller.Controller{s.Kustomizations, s.Sources} {
 		if c != nil {
-			errs = append(errs, c.Stop())
+			errs = append(errs, c.Close())
 		}
 	}
 	if s.Sigstore != nil {
 		errs = append(errs, s.Sigstore.Stop())
 	}
 	if s.Registry != nil {
-		errs = append(errs, s.Registry.Stop())
+		errs = append(errs, s.Registry.Close())
 	}
 	if s.Cluster != nil {
 		errs = append(errs, s.Cluster.Stop())

@@ -49,32 +49,40 @@ type Options struct {
 // goroutines.
 type Controller struct {
 	options               Options
-	health, metrics, file string
+	health, metrics, file *port.Reservation
 
 	mu      sync.Mutex
 	process *process.Process
 }
 
 // Start runs a controller and returns when it is ready. The caller must call
-// Stop; if this process dies before that, the controller dies with it.
+// Close; if this process dies before that, the controller dies with it.
 func Start(ctx context.Context, options Options) (*Controller, error) {
 	c := &Controller{options: options}
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+func (c *Controller) start(ctx context.Context) error {
 	var err error
-	if c.options.Dir, err = filepath.Abs(options.Dir); err != nil {
-		return nil, fmt.Errorf("cannot make the directory of %s absolute: %w", options.Name, err)
+	if c.options.Dir, err = filepath.Abs(c.options.Dir); err != nil {
+		return fmt.Errorf("cannot make the directory of %s absolute: %w", c.options.Name, err)
 	}
 	if err := os.MkdirAll(c.options.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot make the directory of %s: %w", options.Name, err)
+		return fmt.Errorf("cannot make the directory of %s: %w", c.options.Name, err)
 	}
-	for _, address := range []*string{&c.health, &c.metrics, &c.file} {
-		if *address, err = port.FreeAddress(); err != nil {
-			return nil, err
+	for _, p := range []**port.Reservation{&c.health, &c.metrics, &c.file} {
+		if *p, err = port.ReserveReusable(); err != nil {
+			return err
 		}
 	}
-	if err := cluster.WriteKubeconfig(c.path("kubeconfig"), options.Cluster.Kubeconfig(options.Cluster.Admin())); err != nil {
-		return nil, err
+	credentials := c.options.Cluster.Kubeconfig(c.options.Cluster.Admin())
+	if err := cluster.WriteKubeconfig(c.path("kubeconfig"), credentials); err != nil {
+		return err
 	}
-	return c, c.Restart(ctx)
+	return c.Restart(ctx)
 }
 
 // Restart stops the controller if it runs, and starts it with the storage that
@@ -95,11 +103,11 @@ func (c *Controller) Restart(ctx context.Context) error {
 	args := []string{
 		"--watch-all-namespaces", "--watch-label-selector=" + selector, "--enable-leader-election=false",
 		"--log-level=debug", "--log-encoding=json", "--events-addr=", "--concurrent=8", "--interval-jitter-percentage=0",
-		"--metrics-addr=" + c.metrics, "--health-addr=" + c.health,
+		"--metrics-addr=" + c.metrics.Address(), "--health-addr=" + c.health.Address(),
 		"--min-retry-delay=500ms", "--max-retry-delay=2s",
 	}
 	if c.options.Storage {
-		args = append(args, "--storage-path="+c.storage(), "--storage-addr="+c.file, "--storage-adv-addr="+c.file)
+		args = append(args, "--storage-path="+c.storage(), "--storage-addr="+c.file.Address(), "--storage-adv-addr="+c.file.Address())
 	}
 	p, err := process.Start(process.Config{
 		Name: c.options.Name, Path: c.options.Program, Args: append(args, c.options.Args...), Log: c.Log(), Dir: c.options.Dir,
@@ -114,17 +122,28 @@ func (c *Controller) Restart(ctx context.Context) error {
 	c.process = p
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := p.Ready(ctx, "http://"+c.health+"/readyz"); err != nil {
+	if err := p.Ready(ctx, "http://"+c.health.Address()+"/readyz"); err != nil {
 		return errors.Join(err, c.stop())
 	}
 	return nil
 }
 
-// Stop ends the controller and keeps its storage. A second call does nothing.
+// Stop ends the controller until Restart, and keeps its storage. A second call
+// does nothing.
 func (c *Controller) Stop() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.stop()
+}
+
+// Close ends the controller for good and keeps its storage. A second call does
+// nothing.
+func (c *Controller) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := errors.Join(c.stop(), c.health.Release(), c.metrics.Release(), c.file.Release())
+	c.health, c.metrics, c.file = nil, nil, nil
+	return err
 }
 
 func (c *Controller) stop() error {

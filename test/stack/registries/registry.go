@@ -3,6 +3,7 @@ package registries
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -51,27 +52,34 @@ type Options struct {
 // from several goroutines.
 type Registry struct {
 	options Options
-	address string
+	port    *port.Reservation
 
 	mu      sync.Mutex
 	process *process.Process
 }
 
-// Start runs a registry and returns when it answers. The caller must call Stop;
+// Start runs a registry and returns when it answers. The caller must call Close;
 // if this process dies before that, the registry dies with it.
 func Start(ctx context.Context, options Options) (*Registry, error) {
 	r := &Registry{options: options}
+	if err := r.start(ctx); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+func (r *Registry) start(ctx context.Context) error {
 	var err error
-	if r.options.Dir, err = filepath.Abs(options.Dir); err != nil {
-		return nil, fmt.Errorf("cannot make the registry's directory absolute: %w", err)
+	if r.options.Dir, err = filepath.Abs(r.options.Dir); err != nil {
+		return fmt.Errorf("cannot make the registry's directory absolute: %w", err)
 	}
 	if err := os.MkdirAll(r.options.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot make the registry's directory: %w", err)
+		return fmt.Errorf("cannot make the registry's directory: %w", err)
 	}
-	if r.address, err = port.FreeAddress(); err != nil {
-		return nil, err
+	if r.port, err = port.ReserveReusable(); err != nil {
+		return err
 	}
-	return r, r.Restart(ctx)
+	return r.Restart(ctx)
 }
 
 // Restart stops the registry if it runs, and starts it under its address. Only
@@ -96,15 +104,15 @@ func (r *Registry) Restart(ctx context.Context) error {
 	r.process = p
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	return p.Ready(ctx, "http://"+r.address+"/v2/")
+	return p.Ready(ctx, "http://"+r.Address()+"/v2/")
 }
 
 func (r *Registry) args() ([]string, error) {
 	if r.options.Kind != Distribution {
-		return []string{"-address", r.address, fmt.Sprintf("-referrers=%t", r.options.Kind == Referrers)}, nil
+		return []string{"-address", r.Address(), fmt.Sprintf("-referrers=%t", r.options.Kind == Referrers)}, nil
 	}
 	config := fmt.Sprintf("version: 0.1\nlog: {level: info}\nstorage:\n  filesystem: {rootdirectory: %q}\n  delete: {enabled: true}\nhttp: {addr: %q}\n",
-		filepath.Join(r.options.Dir, "data"), r.address)
+		filepath.Join(r.options.Dir, "data"), r.Address())
 	path := filepath.Join(r.options.Dir, "config.yaml")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		return nil, fmt.Errorf("cannot write the registry's configuration: %w", err)
@@ -112,11 +120,19 @@ func (r *Registry) args() ([]string, error) {
 	return []string{"serve", path}, nil
 }
 
-// Stop ends the registry. A second call does nothing.
+// Stop ends the registry until Restart: connections to it are refused. A
+// second call does nothing.
 func (r *Registry) Stop() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stop()
+}
+
+// Close ends the registry for good. A second call does nothing.
+func (r *Registry) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return errors.Join(r.stop(), r.port.Release())
 }
 
 func (r *Registry) stop() error {
@@ -129,7 +145,7 @@ func (r *Registry) stop() error {
 }
 
 // Address returns 127.0.0.1:port. It stays the same when the registry restarts.
-func (r *Registry) Address() string { return r.address }
+func (r *Registry) Address() string { return r.port.Address() }
 
 // Log is the file that the registry logs to.
 func (r *Registry) Log() string { return filepath.Join(r.options.Dir, "log") }
