@@ -5,9 +5,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"flux-verify-gate/gate"
+	"flux-verify-gate/test/stack"
 )
 
 // scenario is one story of a deployment, told with the real components, and what
@@ -65,27 +67,32 @@ func TestScenarios(t *testing.T) {
 	if *suite != "core" && *suite != "all" {
 		t.Fatalf("expected -suite core or all, found %q", *suite)
 	}
-	ran := 0
+	planned := 0
+	var ran atomic.Int32
 	t.Run("scenario", func(t *testing.T) {
 		for _, sc := range scenarios() {
 			if *suite == "core" && !sc.core || sc.newer && *line == "1.7" {
 				continue
 			}
-			ran++
+			planned++
 			t.Run(sc.name, func(t *testing.T) {
 				t.Parallel()
+				ran.Add(1)
 				sc.run(newStage(t, theWorld.get(t), sc))
 			})
 		}
 	})
 	theRecorder.tell(t)
+	if whole := int(ran.Load()) == planned; whole && *suite == "all" && *line == stack.Lines()[0].Name {
+		checkCoverage(t, codesSeen.codes)
+	}
 	var codes []string
 	for code, n := range codesSeen.codes {
 		codes = append(codes, fmt.Sprintf("%s %d", code, n))
 	}
 	slices.Sort(codes)
 	t.Logf("suite %s on source-controller %s: %d scenarios, %d runs of the gate; findings: %s",
-		*suite, *line, ran, codesSeen.runs, strings.Join(codes, ", "))
+		*suite, *line, ran.Load(), codesSeen.runs, strings.Join(codes, ", "))
 }
 
 // TestNames holds what the rest relies on: names are unique and usable as file
