@@ -69,8 +69,7 @@ func controllers() []scenario {
 			s.check(c.Stop())
 			ignore := "*.md"
 			s.apply(func(spec *sourcev1.OCIRepositorySpec) { spec.Ignore = &ignore })
-			run := s.gate(in{"digest": a, "timeout": soon})
-			run.rejected(gate.VerificationStale, gate.ContentConfig, gate.SourceUnobserved)
+			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.VerificationStale, gate.ContentConfig, gate.SourceUnobserved)
 			s.check(c.Restart(s.t.Context()))
 			s.gate(in{"digest": a}).verified(a)
 		}},
@@ -82,7 +81,7 @@ func controllers() []scenario {
 			s.check(c.Stop())
 			s.apply(follow("v2"))
 			run := s.gate(in{"digest": b})
-			run.Saw("digest-mismatch")
+			run.Saw(waitingFor(gate.DigestMismatch))
 			s.check(c.Restart(s.t.Context()))
 			run.verified(b)
 		}},
@@ -150,7 +149,7 @@ func controllers() []scenario {
 			a := s.push("v1", "a")
 			s.signKey(a, s.ours, cosigncli.Tag)
 			s.apply()
-			s.becomesLike("StorageOperationFailed True DirCreationFailed of 1", "SourceVerified True Succeeded of 1", "artifact false")
+			s.becomesLike("StorageOperationFailed True DirectoryCreationFailed of 1", "SourceVerified True Succeeded of 1", "artifact false")
 			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.StorageFailed, gate.ArtifactMissing, gate.VerificationOtherRevision)
 		}},
 		{name: "source-deleting", run: func(s *stage) {

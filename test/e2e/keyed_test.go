@@ -20,6 +20,9 @@ const keySecret = "cosign"
 // soon is the timeout of runs in which nothing is to be waited for.
 const soon = "12s"
 
+// waitingFor is what the gate prints when it waits for something to mend itself.
+func waitingFor(code gate.Code) string { return "waiting for " + string(code) + ":" }
+
 // withKey makes the scenario one with our key: the Secret, the policy, and what
 // the gate requires.
 func (s *stage) withKey() {
@@ -152,7 +155,7 @@ func signed() []scenario {
 			s.apply()
 			s.becomes("03-unsigned")
 			run := s.gate(in{"digest": a})
-			run.Saw("VerificationError")
+			run.Saw(waitingFor(gate.VerificationFailed))
 			s.signKey(a, s.ours, cosigncli.Tag)
 			run.verified(a)
 		}},
@@ -199,7 +202,7 @@ func policyEdits() []scenario {
 			s.apply(noVerify)
 			s.awaitServing(a)
 			run := s.gate(in{"digest": a})
-			run.Saw("verify-absent")
+			run.Saw(waitingFor(gate.VerifyAbsent))
 			s.apply(verifyByKey)
 			run.verified(a)
 		}},

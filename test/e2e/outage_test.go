@@ -47,7 +47,7 @@ func outages() []scenario {
 			s.apply()
 			s.becomes("13f-created-while-registry-down")
 			run := s.gate(in{"digest": a})
-			run.Saw("OCIArtifactPullFailed")
+			run.Saw(waitingFor(gate.FetchFailed))
 			s.check(s.registry.Restart(s.t.Context()))
 			run.verified(a)
 		}},
@@ -59,7 +59,7 @@ func outages() []scenario {
 			s.reconcile()
 			s.becomes("13c-verified-then-registry-down")
 			run := s.gate(in{"digest": a})
-			run.Saw("OCIArtifactPullFailed")
+			run.Saw(waitingFor(gate.FetchFailed))
 			s.check(s.registry.Restart(s.t.Context()))
 			run.verified(a)
 		}},

@@ -16,7 +16,7 @@ func rotations() []scenario {
 			// generation; until then it goes by the old key, and is green.
 			a := s.withRotatedKey()
 			s.becomes("11a-verified-with-key-a")
-			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.SignedByOthers)
+			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.SignatureInvalid)
 		}},
 		{name: "key-rotated-for-the-controller-only", run: func(s *stage) {
 			// The gate is asked for the old key still, and reads no Secret.
@@ -34,7 +34,7 @@ func rotations() []scenario {
 			s.apply(touch)
 			s.becomes("11c-then-spec-touched")
 			run := s.gate(in{"digest": a})
-			run.Saw("VerificationError")
+			run.Saw(waitingFor(gate.VerificationFailed))
 			s.signKey(a, s.theirs, cosigncli.Tag)
 			run.verified(a)
 		}},
@@ -70,7 +70,7 @@ func rotations() []scenario {
 			s.apply(verifyByKey)
 			s.becomes("12-secret-missing")
 			run := s.gate(in{"digest": a})
-			run.Saw("VerificationError")
+			run.Saw(waitingFor(gate.VerificationFailed))
 			s.secret(keySecret, map[string]string{"cosign.pub": s.ours.Public})
 			run.verified(a)
 		}},
