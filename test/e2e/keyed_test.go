@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"os"
+	"slices"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -15,6 +17,12 @@ import (
 // keySecret is the name of the Secret with the public key.
 const keySecret = "cosign"
 
+// soon is the timeout of runs in which nothing is to be waited for.
+const soon = "12s"
+
+// waitingFor is what the gate prints when it waits for something to mend itself.
+func waitingFor(code gate.Code) string { return "waiting for " + string(code) + ":" }
+
 // withKey makes the scenario one with our key: the Secret, the policy, and what
 // the gate requires.
 func (s *stage) withKey() {
@@ -24,7 +32,25 @@ func (s *stage) withKey() {
 	verifyByKey(&s.desired.Spec)
 }
 
+// withVerified makes the scenario one in which an artifact under the tag v1 is
+// signed with our key, verified and served, and returns its digest.
+func (s *stage) withVerified() string {
+	s.t.Helper()
+	s.withKey()
+	a := s.push("v1", "a")
+	s.signKey(a, s.ours, cosigncli.Tag)
+	s.apply()
+	s.becomes("10a-verified")
+	return a
+}
+
 func (s *stage) requireKey(secret string, keys ...cosigncli.Key) {
+	s.t.Helper()
+	s.required = in{"required-keys": s.keysInput(secret, keys...)}
+}
+
+// keysInput is a value of the input required-keys.
+func (s *stage) keysInput(secret string, keys ...cosigncli.Key) string {
 	s.t.Helper()
 	var texts []string
 	for _, key := range keys {
@@ -34,20 +60,55 @@ func (s *stage) requireKey(secret string, keys ...cosigncli.Key) {
 	}
 	required, err := yaml.Marshal(map[string]any{"secret": secret, "keys": texts})
 	s.check(err)
-	s.required = in{"required-keys": string(required)}
+	return string(required)
 }
 
-func verifyByKey(spec *sourcev1.OCIRepositorySpec) {
-	spec.Verify = &sourcev1.OCIRepositoryVerification{Provider: "cosign", SecretRef: &meta.LocalObjectReference{Name: keySecret}}
+func verifyByKey(spec *sourcev1.OCIRepositorySpec) { verifyByKeyOf(keySecret)(spec) }
+
+func verifyByKeyOf(secret string) func(*sourcev1.OCIRepositorySpec) {
+	return func(spec *sourcev1.OCIRepositorySpec) {
+		spec.Verify = &sourcev1.OCIRepositoryVerification{Provider: "cosign", SecretRef: &meta.LocalObjectReference{Name: secret}}
+	}
 }
 
 func noVerify(spec *sourcev1.OCIRepositorySpec) { spec.Verify = nil }
 
 func suspend(spec *sourcev1.OCIRepositorySpec) { spec.Suspend = true }
 
-// keyed are the recorded cases of ../shared/cases/live made live again, with a
-// key.
+func resume(spec *sourcev1.OCIRepositorySpec) { spec.Suspend = false }
+
+// follow makes the source follow a tag.
+func follow(tag string) func(*sourcev1.OCIRepositorySpec) {
+	return reference(sourcev1.OCIRepositoryRef{Tag: tag})
+}
+
+func reference(ref sourcev1.OCIRepositoryRef) func(*sourcev1.OCIRepositorySpec) {
+	return func(spec *sourcev1.OCIRepositorySpec) { spec.Reference = &ref }
+}
+
+// touch is an edit that changes nothing but the generation.
+func touch(spec *sourcev1.OCIRepositorySpec) {
+	spec.Interval = metav1.Duration{Duration: spec.Interval.Duration + time.Second}
+}
+
+// keyed are the recorded cases of gate/testdata/cases/live made live again, and
+// their neighbours, with keys. The keyless ones of those cases are in keyless.
 func keyed() []scenario {
+	return slices.Concat(
+		signed(),
+		policyEdits(),
+		suspensions(),
+		references(),
+		rotations(),
+		outages(),
+		controllers(),
+		layouts(),
+		places(),
+	)
+}
+
+// signed are the ways in which an artifact may be signed with a key, or not.
+func signed() []scenario {
 	return []scenario{
 		{name: "key-bundle", core: true, newer: true, run: func(s *stage) {
 			s.withKey()
@@ -55,6 +116,7 @@ func keyed() []scenario {
 			s.signKey(a, s.ours, cosigncli.Bundle)
 			s.apply()
 			s.gate(in{"digest": a}).verified(a)
+			s.becomes("01-signed-bundle")
 		}},
 		{name: "key-tag", core: true, run: func(s *stage) {
 			s.withKey()
@@ -62,35 +124,123 @@ func keyed() []scenario {
 			s.signKey(a, s.ours, cosigncli.Tag)
 			s.apply()
 			s.gate(in{"digest": a}).verified(a)
+			s.becomes("01-signed-bundle") // the conditions do not name the layout
 		}},
 		{name: "key-unsigned", core: true, run: func(s *stage) {
 			s.withKey()
 			a := s.push("v1", "a")
 			s.apply()
-			s.gate(in{"digest": a, "timeout": "15s"}).rejected(gate.VerificationFailed)
+			s.becomes("03-unsigned")
+			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.VerificationFailed, gate.ArtifactMissing, gate.NotReady)
+		}},
+		{name: "key-bundle-of-somebody-else", newer: true, run: func(s *stage) {
+			s.withKey()
+			a := s.push("v1", "a")
+			s.signKey(a, s.theirs, cosigncli.Bundle)
+			s.apply()
+			s.becomes("04-otherkey-bundle")
+			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.VerificationFailed, gate.ArtifactMissing)
 		}},
 		{name: "key-of-somebody-else", core: true, run: func(s *stage) {
 			s.withKey()
 			a := s.push("v1", "a")
 			s.signKey(a, s.theirs, cosigncli.Tag)
 			s.apply()
-			s.gate(in{"digest": a, "timeout": "15s"}).rejected(gate.VerificationFailed)
+			s.becomes("04-otherkey-bundle")
+			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.VerificationFailed, gate.ArtifactMissing)
 		}},
+		{name: "key-signed-while-waiting", core: true, run: func(s *stage) {
+			s.withKey()
+			a := s.push("v1", "a")
+			s.apply()
+			s.becomes("03-unsigned")
+			run := s.gate(in{"digest": a})
+			run.Saw(waitingFor(gate.VerificationFailed))
+			s.signKey(a, s.ours, cosigncli.Tag)
+			run.verified(a)
+		}},
+	}
+}
+
+// policyEdits are changes of spec.verify under an artifact that is stored.
+func policyEdits() []scenario {
+	return []scenario{
 		{name: "verify-missing", core: true, run: func(s *stage) {
 			s.withKey()
 			a := s.push("v1", "a")
 			s.apply(noVerify)
-			s.awaitServing(a)
-			s.gate(in{"digest": a}).rejected(gate.VerifyAbsent)
+			s.becomes("06a-noverify-unsigned-stored")
+			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.VerifyAbsent, gate.Unsigned)
 		}},
-		{name: "suspended", core: true, run: func(s *stage) {
+		{name: "verify-added-to-unsigned", core: true, run: func(s *stage) {
+			s.withKey()
+			a := s.push("v1", "a")
+			s.apply(noVerify)
+			s.awaitServing(a)
+			s.apply(verifyByKey)
+			s.becomesLike("generation 2, observed 1", "Ready False VerificationError of 2", "SourceVerified False VerificationError of 2", "artifact true")
+			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.VerificationFailed, gate.Unsigned, gate.NotReady)
+			if got := serving(s.read()); got != a {
+				s.t.Errorf("the controller serves %q now, want the unverified %s still", got, a)
+			}
+		}},
+		{name: "verify-added-to-signed", run: func(s *stage) {
 			s.withKey()
 			a := s.push("v1", "a")
 			s.signKey(a, s.ours, cosigncli.Tag)
-			s.apply()
-			s.awaitCondition(meta.ReadyCondition, metav1.ConditionTrue)
-			s.apply(suspend)
-			s.gate(in{"digest": a, "timeout": "15s"}).rejected(gate.SourceSuspended)
+			s.apply(noVerify)
+			s.becomes("07a-noverify-signed-stored")
+			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.VerifyAbsent)
+			s.apply(verifyByKey)
+			s.gate(in{"digest": a}).verified(a)
+			s.becomes("07b-verify-added-to-signed-stored")
+		}},
+		{name: "verify-added-while-waiting", run: func(s *stage) {
+			s.withKey()
+			a := s.push("v1", "a")
+			s.signKey(a, s.ours, cosigncli.Tag)
+			s.apply(noVerify)
+			s.awaitServing(a)
+			run := s.gate(in{"digest": a})
+			run.Saw(waitingFor(gate.VerifyAbsent))
+			s.apply(verifyByKey)
+			run.verified(a)
+		}},
+		{name: "verify-removed", run: func(s *stage) {
+			s.withKey()
+			a := s.push("v1", "a")
+			s.signKey(a, s.ours, cosigncli.Tag)
+			s.apply(noVerify)
+			s.awaitServing(a)
+			s.apply(verifyByKey)
+			s.becomes("07b-verify-added-to-signed-stored")
+			s.apply(noVerify)
+			s.becomes("08-verify-removed-after-verified")
+			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.VerifyAbsent)
+		}},
+		{name: "verify-without-secret", run: func(s *stage) {
+			s.withVerified()
+			s.apply(func(spec *sourcev1.OCIRepositorySpec) {
+				spec.Verify = &sourcev1.OCIRepositoryVerification{Provider: "cosign"}
+			})
+			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
+			s.gate(in{"timeout": soon}).rejected(gate.KeyMissing, gate.VerificationFailed)
+		}},
+		{name: "verify-with-another-secret", run: func(s *stage) {
+			// Their Secret has our key too: the controller is content.
+			s.withKey()
+			s.secret("other", map[string]string{"cosign.pub": s.ours.Public, "theirs.pub": s.theirs.Public})
+			a := s.push("v1", "a")
+			s.signKey(a, s.ours, cosigncli.Tag)
+			s.apply(verifyByKeyOf("other"))
+			s.becomes("10a-verified")
+			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.KeyUnexpected)
+		}},
+		{name: "verify-by-notation", run: func(s *stage) {
+			s.withVerified()
+			s.apply(func(spec *sourcev1.OCIRepositorySpec) { spec.Verify.Provider = "notation" })
+			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
+			s.gate(in{"timeout": soon}).rejected(gate.VerifyProvider, gate.VerificationFailed)
 		}},
 	}
 }

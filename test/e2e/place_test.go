@@ -1,0 +1,129 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"flux-verify-gate/gate"
+	"flux-verify-gate/test/stack/cluster"
+	"flux-verify-gate/test/stack/cosigncli"
+)
+
+// places are gates that look at the wrong thing, or may not look.
+func places() []scenario {
+	return []scenario{
+		{name: "source-missing", core: true, run: func(s *stage) {
+			s.withKey()
+			a := s.push("v1", "a")
+			s.signKey(a, s.ours, cosigncli.Tag)
+			s.gate(in{"digest": a, "timeout": "5s"}).rejected(gate.SourceMissing)
+		}},
+		{name: "source-comes-while-waiting", run: func(s *stage) {
+			s.withKey()
+			a := s.push("v1", "a")
+			s.signKey(a, s.ours, cosigncli.Tag)
+			run := s.gate(in{"digest": a})
+			run.Saw(waitingFor(gate.SourceMissing))
+			s.apply()
+			run.verified(a)
+		}},
+		{name: "source-deleted", run: func(s *stage) {
+			a := s.withVerified()
+			s.deleteSource()
+			s.gate(in{"digest": a, "timeout": "5s"}).rejected(gate.SourceMissing)
+		}},
+		{name: "source-deleted-and-deployed-again", run: func(s *stage) {
+			a := s.withVerified()
+			before := s.read().UID
+			s.deleteSource()
+			run := s.gate(in{"digest": a})
+			run.Saw(waitingFor(gate.SourceMissing))
+			s.apply()
+			if got := run.verified(a); got.Report.Source.UID == string(before) || got.Report.Source.UID == "" {
+				s.t.Errorf("verified the object %q, want another one than %q", got.Report.Source.UID, before)
+			}
+		}},
+		{name: "source-url-of-another", run: func(s *stage) {
+			a := s.withVerified()
+			s.gate(in{"digest": a, "url": strings.Replace(s.url(), "/platform", "/website", 1)}).rejected(gate.SourceURL)
+		}},
+		{name: "source-url-impossible", run: func(s *stage) {
+			// The API server takes it, the controller gives up.
+			s.withKey()
+			a := s.push("v1", "a")
+			s.signKey(a, s.ours, cosigncli.Tag)
+			s.desired.Spec.URL += "/Website"
+			s.apply()
+			s.becomesLike("Stalled True URLInvalid of 1", "artifact false")
+			s.gate(in{"digest": a, "url": s.desired.Spec.URL}).rejected(gate.FetchFailed, gate.SourceStalled, gate.ArtifactMissing)
+		}},
+		{name: "source-stalled", run: func(s *stage) {
+			// A way to log in that this controller does not offer: it gives up without
+			// a fetch, and what it verified before stays.
+			a := s.withVerified()
+			s.apply(func(spec *sourcev1.OCIRepositorySpec) { spec.Provider, spec.ServiceAccountName = "aws", "reader" })
+			s.becomesLike("Stalled True FeatureGateDisabled of 2", "generation 2, observed 2", "SourceVerified True Succeeded of 1", "artifact true",
+				sourcev1.FetchFailedCondition)
+			s.gate(in{"digest": a}).rejected(gate.SourceStalled, gate.VerificationStale, gate.NotReady)
+		}},
+		{name: "account-without-rights", run: func(s *stage) {
+			a := s.withVerified()
+			stranger, err := s.stack.Cluster.ServiceAccount(s.t.Context(), s.namespace, "stranger", time.Hour)
+			s.check(err)
+			path := filepath.Join(s.t.TempDir(), "stranger")
+			s.check(cluster.WriteKubeconfig(path, s.stack.Cluster.Kubeconfig(stranger)))
+			s.gate(in{"digest": a, "kubeconfig": path, "timeout": soon}).undecided(gate.AccessDenied)
+		}},
+	}
+}
+
+// deleteSource deletes the source and waits until it is gone.
+func (s *stage) deleteSource() {
+	s.t.Helper()
+	s.check(s.objects().Delete(s.t.Context(), sourceName, metav1.DeleteOptions{}))
+	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		_, err := s.objects().Get(s.t.Context(), sourceName, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return
+		}
+		s.check(err)
+		if time.Now().After(deadline) {
+			s.t.Fatalf("waited %s for the source to be gone", patience)
+		}
+	}
+}
+
+// admitToReconcile adds the shipped Role for the input reconcile.
+func (s *stage) admitToReconcile() {
+	s.t.Helper()
+	role, err := os.ReadFile(filepath.Join("..", "..", "examples", "rbac", "role-reconcile.yaml"))
+	s.check(err)
+	s.applyYAML("admin", strings.ReplaceAll(string(role), "namespace: 'flux-system'", "namespace: '"+s.namespace+"'"))
+}
+
+var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+
+func (s *stage) deleteSecret(name string) {
+	s.t.Helper()
+	s.check(s.resource(secrets).Delete(s.t.Context(), name, metav1.DeleteOptions{}))
+}
+
+// deleteTag removes what a tag names from the registry, which must be
+// Distribution: the others delete the tag alone.
+func (s *stage) deleteTag(tag string) {
+	s.t.Helper()
+	named, err := name.NewTag(s.repository()+":"+tag, name.Insecure)
+	s.check(err)
+	descriptor, err := remote.Head(named, remote.WithContext(s.t.Context()))
+	s.check(err)
+	s.check(remote.Delete(named.Digest(descriptor.Digest.String()), remote.WithContext(s.t.Context())))
+}
