@@ -44,11 +44,19 @@ func checkVerificationFailed(f *facts) []Finding {
 		return nil
 	}
 	class := classify(c.Message)
-	return one(Finding{
+	finding := Finding{
 		Code: VerificationFailed, Outcome: Fail, Class: class, Wait: f.failureWait(c, class),
 		Title: "the controller refused the signature", Expected: "SourceVerified True", Found: describeCondition(c),
 		Remedy: class.remedy(),
-	})
+	}
+	held, remedy := f.refusal()
+	finding.Found += held
+	// Where only the controller's text is known, what the registry holds is the
+	// better guide.
+	if remedy != "" && (class == ClassWrongSigner || class == ClassUnknown) {
+		finding.Remedy = remedy
+	}
+	return one(finding)
 }
 
 // failureWait: a failure that is not known to be about the expected digest, or
@@ -86,7 +94,8 @@ func checkVerificationMissing(f *facts) []Finding {
 		Remedy: "see why verification was not reached: the Ready condition says it; Ready alone proves nothing about a signature",
 	}
 	if earlier := f.evidence.EarlierFailure; earlier != "" {
-		finding.Found += "; earlier in this run the controller said: " + earlier
+		held, _ := f.refusal()
+		finding.Found += "; earlier in this run the controller said: " + earlier + held
 	}
 	return one(finding)
 }

@@ -107,7 +107,7 @@ func (c Class) wait() Wait {
 func (c Class) remedy() string {
 	switch c {
 	case ClassWrongSigner:
-		return "sign this digest from the workflow that spec.verify names, or correct spec.verify; the gate's signer table shows who did sign"
+		return "sign this digest from the workflow that spec.verify names, or correct spec.verify"
 	case ClassMultipleIdentities:
 		return "merge the entries of matchOIDCIdentity into one with an alternation; the suggested entry below does that"
 	case ClassBadPattern:

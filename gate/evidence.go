@@ -20,6 +20,10 @@ type Evidence struct {
 	Failures []Failure
 	// Signatures is what the registry showed; nil if it was not asked.
 	Signatures *Signatures
+	// Refused is what the registry showed of the artifact that the controller
+	// refused and does not serve (Policy.RefusedDigest); nil if it was not asked.
+	// It only explains.
+	Refused *Signatures
 	// PrivateRoot says that the gate's own trusted root is not the public-good
 	// one.
 	PrivateRoot bool

@@ -42,6 +42,8 @@ type live struct {
 	// looked for last.
 	lookedAt time.Time
 	lookedIn string
+	// explainedIn is the repository that evidence.Refused is of.
+	explainedIn string
 	// requestedOf is the object that a reconciliation was requested of, and
 	// handledBefore the request that had been handled then.
 	requestedOf   types.UID
@@ -226,6 +228,9 @@ func (l *live) setSeen(o cluster.Observation) {
 	if o.Missing || !l.evidence.Signatures.IsOf(&o.Source) || l.lookedIn != o.Source.Object.Spec.URL {
 		l.evidence.Signatures = nil
 	}
+	if o.Missing || l.explainedIn != o.Source.Object.Spec.URL {
+		l.evidence.Refused = nil
+	}
 }
 
 // seen is the last observation, from which a watch goes on; nil before there is
@@ -250,17 +255,29 @@ func (l *live) look(ctx context.Context) {
 	l.history = l.history.Note(l.report, l.Now())
 }
 
+// explain asks the registry for the signatures of what the controller refused and
+// does not serve, so that the report says who did sign that.
+func (l *live) explain(ctx context.Context) {
+	refused := l.registry.explain(ctx, l.policy, l.evidence)
+	if refused == nil {
+		return
+	}
+	l.evidence.Refused, l.explainedIn = refused, l.evidence.Source.Object.Spec.URL
+	l.report = decide(ctx, l.policy, l.evidence, l.Now())
+}
+
 // conclude does what a verdict needs: a look at the signatures, whatever the
-// verdict, so that the report says who did sign; and one more read, on which
-// the verdict is given. It says whether the run is over; if the object has
+// verdict, so that the report says who did sign (unless the input url rules the
+// registry out); and one more read, on which the verdict is given. It says whether the run is over; if the object has
 // changed and there is time, it is not.
 func (l *live) conclude(ctx context.Context, timeLeft bool) bool {
 	if l.history.Reads == 0 || l.final {
 		return true
 	}
-	if l.registry != nil && l.evidence.Signatures == nil && l.report.Source.Digest != "" {
+	if l.evidence.Signatures == nil && l.registry.asks(l.evidence.Source, l.report.Source.Digest) {
 		l.look(ctx)
 	}
+	l.explain(ctx)
 	before, missing := l.evidence.Source, l.evidence.Missing
 	again := l.readAgain(ctx)
 	if again.failure != nil {

@@ -25,10 +25,11 @@ func (c Command) judgeRecording(ctx context.Context, v values, policy gate.Polic
 		return gate.CouldNotLook(e, c.Now())
 	}
 	e.PrivateRoot = private
-	if asked.asks(e.Source) {
+	if asked.asks(e.Source, e.Source.Digest()) {
 		signatures := asked.look(ctx, e.Source, 0)
 		e.Signatures, e.PrivateRoot = &signatures, private || privateRoot(signatures)
 	}
+	e.Refused = asked.explain(ctx, policy, e)
 	r := decide(ctx, policy, e, c.Now())
 	r.Timings.Reads = 1
 	return r

@@ -12,6 +12,9 @@ import (
 // is nearer: a source that settles in the last second is still looked at.
 const lookAtLeast = 30 * time.Second
 
+// explainWithin is the time for a look that decides nothing.
+const explainWithin = 10 * time.Second
+
 // registry looks for the signatures of what a source serves.
 type registry struct {
 	checker *signature.Checker
@@ -47,11 +50,11 @@ func (c Command) registryOf(v values, policy gate.Policy) (*registry, bool, erro
 	return &registry{checker: checker, url: policy.Requirements().URL}, private, nil
 }
 
-// asks says whether the registry that a source names is asked. One that the input
+// asks says whether the registry that a source names is asked about a digest. One that the input
 // url rules out is not: the source is rejected anyway, and whoever can write it
 // must not have the credentials sent to a registry of his own.
-func (r *registry) asks(source *gate.Source) bool {
-	if r == nil || source == nil || source.Digest() == "" {
+func (r *registry) asks(source *gate.Source, digest string) bool {
+	if r == nil || source == nil || digest == "" {
 		return false
 	}
 	return r.url == "" || source.Object.Spec.URL == r.url || r.checker.Layout != ""
@@ -67,9 +70,25 @@ func privateRoot(s gate.Signatures) bool {
 // look asks for the signatures of what is serving now, within the time that is
 // left.
 func (r *registry) look(ctx context.Context, source *gate.Source, left time.Duration) gate.Signatures {
-	ctx, cancel := context.WithTimeout(ctx, max(left, lookAtLeast))
+	return r.lookAt(ctx, source, source.Digest(), max(left, lookAtLeast))
+}
+
+// lookAt asks for the signatures of a digest in the repository of a source.
+func (r *registry) lookAt(ctx context.Context, source *gate.Source, digest string, within time.Duration) gate.Signatures {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	return r.checker.Check(ctx, signature.Target{
-		Repository: source.Object.Spec.URL, Digest: source.Digest(), Insecure: source.Object.Spec.Insecure,
+		Repository: source.Object.Spec.URL, Digest: digest, Insecure: source.Object.Spec.Insecure,
 	})
+}
+
+// explain asks for the signatures of the artifact that the controller refused, if
+// there is one; nil where nobody is asked.
+func (r *registry) explain(ctx context.Context, p gate.Policy, e gate.Evidence) *gate.Signatures {
+	digest := p.RefusedDigest(e)
+	if !r.asks(e.Source, digest) {
+		return nil
+	}
+	refused := r.lookAt(ctx, e.Source, digest, explainWithin)
+	return &refused
 }

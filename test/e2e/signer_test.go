@@ -71,6 +71,14 @@ func verifyBy(entries ...sourcev1.OIDCIdentityMatch) func(*sourcev1.OCIRepositor
 	}
 }
 
+// signAsPerson signs a digest with a certificate for an e-mail address.
+func (s *stage) signAsPerson(digest, email string) {
+	s.t.Helper()
+	token, err := s.stack.Sigstore.Tokens().EmailToken(email)
+	s.check(err)
+	s.check(s.stack.Sigstore.SignKeyless(s.t.Context(), s.reference(digest), token))
+}
+
 // signAs signs a digest with a certificate that the stack's Fulcio issues for a
 // job's token.
 func (s *stage) signAs(digest string, claims githubtoken.Claims) {
