@@ -31,6 +31,10 @@ func scenarios() []scenario {
 		keyed(),
 		keyless(),
 		readme(),
+		operated(),
+		consumers(),
+		promotions(),
+		timed(),
 	)
 }
 
