@@ -115,6 +115,10 @@ func (r *run) record(live actiontest.Result) {
 		theRecorder.leave(name, "no object was judged")
 		return
 	}
+	if live.Report.Reason == gate.Cancelled {
+		theRecorder.leave(name, "a recording is judged to its end")
+		return
+	}
 	dir := filepath.Join(recordings, *line, name)
 	old, oldErr := readRecording(dir)
 	s.check(os.RemoveAll(dir))

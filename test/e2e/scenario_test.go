@@ -33,6 +33,10 @@ func scenarios() []scenario {
 		keyed(),
 		keyless(),
 		readme(),
+		operated(),
+		consumers(),
+		promotions(),
+		timed(),
 	)
 }
 

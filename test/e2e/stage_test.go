@@ -43,6 +43,8 @@ type stage struct {
 	// front is the address that the source names instead of the registry's own,
 	// where something stands before it.
 	front string
+	// path is where in it the artifacts are.
+	path string
 	// desired is the source as it was applied last, or will be first.
 	desired *sourcev1.OCIRepository
 	// required are the inputs of the gate that say who must have signed.
@@ -64,6 +66,7 @@ func newStage(t *testing.T, w *world, sc scenario) *stage {
 	} else {
 		s.applyYAML("admin", "{apiVersion: v1, kind: Namespace, metadata: {name: "+s.namespace+"}}")
 	}
+	s.path = s.namespace + "/platform"
 	s.admit()
 	s.desired = &sourcev1.OCIRepository{
 		TypeMeta:   metav1.TypeMeta{APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.OCIRepositoryKind},
@@ -90,13 +93,23 @@ func newStage(t *testing.T, w *world, sc scenario) *stage {
 // else.
 func (s *stage) admit() {
 	s.t.Helper()
-	role, err := os.ReadFile(filepath.Join("..", "..", "examples", "rbac", "role.yaml"))
-	s.check(err)
-	s.applyYAML("admin", strings.ReplaceAll(string(role), "namespace: 'flux-system'", "namespace: '"+s.namespace+"'"))
+	s.permit("role.yaml", sourceName)
 	account, err := s.stack.Cluster.ServiceAccount(s.t.Context(), s.namespace, "flux-verify-gate", time.Hour)
 	s.check(err)
 	s.kubeconfig = filepath.Join(s.t.TempDir(), "kubeconfig")
 	s.check(cluster.WriteKubeconfig(s.kubeconfig, s.stack.Cluster.Kubeconfig(account)))
+}
+
+// permit gives the gate a shipped Role, for a source's name, and takes away what
+// it had.
+func (s *stage) permit(file, name string) {
+	s.t.Helper()
+	role, err := os.ReadFile(filepath.Join("..", "..", "examples", "rbac", file))
+	s.check(err)
+	s.applyYAML("admin", strings.NewReplacer(
+		"namespace: 'flux-system'", "namespace: '"+s.namespace+"'",
+		"resourceNames: ['flux-system']", "resourceNames: ['"+name+"']",
+	).Replace(string(role)))
 }
 
 func (s *stage) check(err error) {
@@ -113,13 +126,13 @@ func (s *stage) url() string { return "oci://" + s.served() }
 // served is that repository without the scheme.
 func (s *stage) served() string {
 	if s.front != "" {
-		return s.front + "/" + s.namespace + "/platform"
+		return s.front + "/" + s.path
 	}
 	return s.repository()
 }
 
 // repository is the same repository for those who push and sign.
-func (s *stage) repository() string { return s.registry.Address() + "/" + s.namespace + "/platform" }
+func (s *stage) repository() string { return s.registry.Address() + "/" + s.path }
 
 // ownRegistry gives the scenario a registry of its own, which it may stop.
 func (s *stage) ownRegistry(kind registries.Kind) {

@@ -1,0 +1,282 @@
+package e2e
+
+import (
+	"syscall"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flux-verify-gate/gate"
+	"flux-verify-gate/test/stack/cosigncli"
+	"flux-verify-gate/test/stack/githubtoken"
+)
+
+// rarely lets the controller look only when it is asked to.
+func rarely(spec *sourcev1.OCIRepositorySpec) {
+	spec.Interval = metav1.Duration{Duration: time.Hour}
+}
+
+// pushSigned pushes an artifact and signs it with our key.
+func (s *stage) pushSigned(tag, content string) string {
+	s.t.Helper()
+	digest := s.push(tag, content)
+	s.signKey(digest, s.ours, cosigncli.Tag)
+	return digest
+}
+
+// serves makes the scenario one with our key that serves a signed artifact,
+// whose digest it returns.
+func (s *stage) serves(content string, changes ...func(*sourcev1.OCIRepositorySpec)) string {
+	s.t.Helper()
+	s.withKey()
+	digest := s.pushSigned("v1", content)
+	s.apply(changes...)
+	s.awaitServing(digest)
+	s.awaitReadyNow()
+	return digest
+}
+
+// nextSecret makes a second Secret, with the key that is to be used next, and
+// requires it.
+const nextSecret = "cosign-next"
+
+func (s *stage) requireNext() {
+	s.t.Helper()
+	s.secret(nextSecret, map[string]string{"cosign.pub": s.theirs.Public})
+	s.requireKey(nextSecret, s.theirs)
+}
+
+func verifyByNext(spec *sourcev1.OCIRepositorySpec) {
+	verifyByKey(spec)
+	spec.Verify.SecretRef = &meta.LocalObjectReference{Name: nextSecret}
+}
+
+// timed are stories of when the gate looks.
+func timed() []scenario {
+	return []scenario{
+		{name: "gate-before-the-source", run: func(s *stage) {
+			s.withKey()
+			a := s.pushSigned("v1", "a")
+			g := s.gate(in{"digest": a})
+			g.Saw("source-missing")
+			s.apply()
+			g.verified(a)
+		}},
+		{name: "gate-before-the-push", core: true, run: func(s *stage) {
+			s.withKey()
+			a := s.pushSigned("candidate", "a")
+			s.apply()
+			s.awaitCondition(sourcev1.FetchFailedCondition, metav1.ConditionTrue)
+			g := s.gate(in{"digest": a})
+			g.Saw("waiting for fetch-failed")
+			s.tag("v1", a)
+			g.verified(a)
+		}},
+		{name: "gate-before-the-next-push", core: true, run: func(s *stage) {
+			s.serves("a")
+			b := s.pushSigned("candidate", "b")
+			g := s.gate(in{"digest": b})
+			g.Saw("waiting for digest-mismatch")
+			s.tag("v1", b)
+			g.verified(b)
+		}},
+		{name: "gate-during-reconcile", run: func(s *stage) {
+			s.serves("a")
+			b := s.pushSigned("v1", "b")
+			s.reconcile()
+			s.gate(in{"digest": b}).verified(b)
+		}},
+		{name: "gate-after-reconcile", core: true, run: func(s *stage) {
+			a := s.serves("a")
+			s.gate(in{"digest": a, "timeout": "0"}).verified(a)
+		}},
+		{name: "timeout-0-too-early", core: true, run: func(s *stage) {
+			a := s.serves("a", rarely)
+			b := s.pushSigned("v1", "b")
+			got := s.gate(in{"digest": b, "timeout": "0"}).rejected(gate.DigestMismatch)
+			if got.Outputs["revision"] != "v1@"+a {
+				s.t.Errorf("got the revision %s, want the old one", got.Outputs["revision"])
+			}
+			s.reconcile()
+			s.awaitServing(b)
+			s.awaitReadyNow()
+			s.gate(in{"digest": b, "timeout": "0"}).verified(b)
+		}},
+		{name: "signed-late", run: func(s *stage) {
+			s.serves("a")
+			b := s.push("v1", "b")
+			s.reconcile()
+			g := s.gate(in{"digest": b, "timeout": "90s"})
+			g.Saw("waiting for verification-failed")
+			pushed := time.Now()
+			s.await("20 s of refusals", func(o *sourcev1.OCIRepository) bool {
+				if c := condition(o, sourcev1.SourceVerifiedCondition); c != nil && c.Status == metav1.ConditionTrue && serving(o) == b {
+					s.t.Fatal("the unsigned artifact was verified")
+				}
+				return time.Since(pushed) > 20*time.Second
+			})
+			s.signKey(b, s.ours, cosigncli.Tag)
+			g.verified(b)
+		}},
+		{name: "signed-late-at-first", run: func(s *stage) {
+			s.withKey()
+			a := s.push("v1", "a")
+			s.apply()
+			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
+			g := s.gate(in{"digest": a})
+			g.Saw("waiting for verification-failed")
+			s.signKey(a, s.ours, cosigncli.Tag)
+			g.verified(a)
+		}},
+		{name: "policy-then-push", run: func(s *stage) {
+			s.serves("a")
+			s.requireNext()
+			s.apply(verifyByNext)
+			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
+			b := s.push("candidate", "b")
+			s.signKey(b, s.theirs, cosigncli.Tag)
+			g := s.gate(in{"digest": b, "timeout": "90s"})
+			g.Saw("waiting for verification-failed")
+			s.tag("v1", b)
+			g.verified(b)
+		}},
+		{name: "push-then-policy", core: true, run: func(s *stage) {
+			s.serves("a")
+			s.requireNext()
+			b := s.push("v1", "b")
+			s.signKey(b, s.theirs, cosigncli.Tag)
+			s.reconcile()
+			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
+			g := s.gate(in{"digest": b, "timeout": "90s"})
+			g.Saw("waiting for key-unexpected")
+			s.apply(verifyByNext)
+			g.verified(b)
+		}},
+		{name: "push-then-signer", newer: true, run: func(s *stage) {
+			s.withSuggested(signerMain, "")
+			a := s.push("v1", "a")
+			s.signAs(a, githubtoken.Claims{})
+			s.apply()
+			s.awaitServing(a)
+			// The next one is signed by another workflow, and the policy that
+			// accepts it comes after it.
+			next, _ := s.suggest(signerRelease, "")
+			s.also(in{"required-signers": signerRelease})
+			b := s.push("v1", "b")
+			s.signAs(b, byWorkflow("release.yaml"))
+			s.reconcile()
+			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
+			g := s.gate(in{"digest": b, "timeout": "90s"})
+			g.Saw("waiting for signer-missing")
+			s.apply(func(spec *sourcev1.OCIRepositorySpec) { spec.Verify = next })
+			g.verified(b)
+		}},
+		{name: "failed-then-repaired", core: true, run: func(s *stage) {
+			s.serves("a")
+			b := s.push("v1", "b")
+			s.reconcile()
+			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
+			s.gate(in{"digest": b, "timeout": "5s"}).rejected(gate.VerificationFailed, gate.DigestMismatch)
+			c := s.pushSigned("candidate", "c")
+			// The old failure is all that there is to see when the repair begins.
+			g := s.gate(in{"digest": c})
+			g.Saw("waiting for verification-failed")
+			s.tag("v1", c)
+			g.verified(c)
+		}},
+		{name: "failed-signer-then-repaired", newer: true, run: func(s *stage) {
+			s.withSuggested(signerMain, "")
+			a := s.push("v1", "a")
+			s.signAs(a, githubtoken.Claims{})
+			s.apply()
+			s.awaitServing(a)
+			b := s.push("v1", "b")
+			s.signAs(b, byWorkflow("other.yaml"))
+			s.reconcile()
+			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
+			// A wrong signer is final: it does not wait for the time-out, which is
+			// longer than the harness's patience.
+			s.gate(in{"digest": b, "timeout": "10m"}).rejected(gate.VerificationFailed, gate.DigestMismatch)
+			c := s.push("candidate", "c")
+			s.signAs(c, githubtoken.Claims{})
+			g := s.gate(in{"digest": c})
+			g.Saw("waiting for verification-failed")
+			s.tag("v1", c)
+			g.verified(c)
+		}},
+		{name: "pushed-twice", run: func(s *stage) {
+			s.serves("a", rarely)
+			b, c := s.pushSigned("b", "b"), s.pushSigned("c", "c")
+			overtaken, newest := s.gate(in{"digest": b, "timeout": "20s"}), s.gate(in{"digest": c})
+			overtaken.Saw("waiting for digest-mismatch")
+			newest.Saw("waiting for digest-mismatch")
+			s.tag("v1", b)
+			s.tag("v1", c)
+			s.reconcile()
+			newest.verified(c)
+			got := overtaken.rejected(gate.DigestMismatch)
+			if got.Outputs["revision"] != "v1@"+c {
+				s.t.Errorf("got the revision %s, want the one that overtook", got.Outputs["revision"])
+			}
+		}},
+		{name: "seldom-polled", run: func(s *stage) {
+			s.serves("a", rarely)
+			b := s.pushSigned("v1", "b")
+			s.gate(in{"digest": b, "timeout": "5s"}).rejected(gate.DigestMismatch, gate.TimeoutShort)
+			s.permit("role-reconcile.yaml", sourceName)
+			s.gate(in{"digest": b, "reconcile": "true"}).verified(b)
+		}},
+		{name: "cancelled", core: true, run: func(s *stage) {
+			s.serves("a", rarely)
+			b := s.pushSigned("candidate", "b")
+			g := s.gate(in{"digest": b, "timeout": "10m"})
+			g.Saw("waiting for digest-mismatch")
+			g.Signal(syscall.SIGTERM)
+			g.undecided(gate.Cancelled)
+		}},
+		{name: "warned", run: func(s *stage) {
+			s.serves("a", rarely)
+			b := s.pushSigned("candidate", "b")
+			for mode, status := range map[string]int{"warn": 0, "enforce": 1} {
+				if got := s.gate(in{"digest": b, "timeout": "0", "mode": mode}).rejected(gate.DigestMismatch); got.Status != status {
+					s.t.Errorf("mode %s: got the exit status %d, want %d", mode, got.Status, status)
+				}
+			}
+			// A source that was never read is no warning.
+			if got := s.gate(in{"name": "other", "mode": "warn"}).undecided(gate.AccessDenied); got.Status != 2 {
+				s.t.Errorf("got the exit status %d, want 2", got.Status)
+			}
+			g := s.gate(in{"digest": b, "timeout": "10m", "mode": "warn"})
+			g.Saw("waiting for digest-mismatch")
+			g.Signal(syscall.SIGTERM)
+			if got := g.undecided(gate.Cancelled); got.Status != 0 {
+				s.t.Errorf("got the exit status %d, want 0", got.Status)
+			}
+		}},
+		{name: "flapping", run: func(s *stage) {
+			s.withKey()
+			a := s.push("v1", "a")
+			s.apply()
+			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
+			// The failure goes to and fro, and the deadlines fall on every phase.
+			var gates []*run
+			for _, timeout := range []string{"3s", "3500ms", "4s", "4700ms", "5300ms", "6100ms"} {
+				gates = append(gates, s.gate(in{"digest": a, "timeout": timeout}))
+			}
+			for _, g := range gates {
+				g.rejected(gate.VerificationFailed, gate.ArtifactMissing)
+			}
+		}},
+		{name: "flapping-for-a-minute", run: func(s *stage) {
+			s.withKey()
+			a := s.push("v1", "a")
+			s.apply()
+			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
+			// Final after a minute: the time-out is longer than the harness's
+			// patience.
+			s.gate(in{"digest": a, "timeout": "10m"}).rejected(gate.VerificationFailed, gate.ArtifactMissing)
+		}},
+	}
+}
