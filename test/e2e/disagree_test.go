@@ -1,0 +1,3 @@
+package e2e
+
+func disagree() []scenario { return nil }
