@@ -177,6 +177,11 @@ func (r *run) collect(live *sourcev1.OCIRepository, digest string) ([]gate.Signa
 		Credentials: signature.Credentials{Username: r.inputs["registry-username"], Password: r.inputs["registry-password"]},
 		CA:          []byte(r.inputs["registry-ca"]),
 	}
+	if path, isFile := strings.CutPrefix(r.inputs["registry-ca"], "@"); isFile {
+		var err error
+		checker.CA, err = os.ReadFile(path)
+		r.s.check(err)
+	}
 	switch verify := live.Spec.Verify; {
 	case verify.SecretRef != nil:
 		files := r.s.secretFiles(verify.SecretRef.Name)
