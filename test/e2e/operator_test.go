@@ -434,13 +434,13 @@ func (s *stage) writtenAs(file string) {
 	s.check(json.Unmarshal(content, &recorded.Object))
 	live, err := s.objects().Get(s.t.Context(), sourceName, metav1.GetOptions{})
 	s.check(err)
-	if got, want := shape(s, live), shape(s, &recorded); !reflect.DeepEqual(got, want) {
+	if got, want := operatorShape(s, live), operatorShape(s, &recorded); !reflect.DeepEqual(got, want) {
 		s.t.Errorf("the source was written as\n%v\nand by a real flux-operator as\n%v", got, want)
 	}
 }
 
 // shape is what a writer leaves in the metadata, without values and times.
-func shape(s *stage, u *unstructured.Unstructured) map[string]any {
+func operatorShape(s *stage, u *unstructured.Unstructured) map[string]any {
 	s.t.Helper()
 	labels := map[string]bool{}
 	for name := range u.GetLabels() {

@@ -392,7 +392,7 @@ func (s *stage) step(with in, env ...string) *run {
 		}
 		inputs[name] = value
 	}
-	return &run{actiontest.Start(s.t, s.world.gate, inputs, env...), s, inputs}
+	return &run{Process: actiontest.Start(s.t, s.world.gate, inputs, env...), s: s, inputs: inputs}
 }
 
 // kubeconfigData is what an example's secret holds.

@@ -13,6 +13,8 @@ type run struct {
 	*actiontest.Process
 	s      *stage
 	inputs in
+	// differs and incomparable are what apart and uncompared were told.
+	differs, incomparable string
 }
 
 // gate starts the gate with the scenario's inputs and changes.
@@ -25,12 +27,13 @@ func (s *stage) gate(changes ...in) *run {
 	for _, more := range append([]in{s.required}, changes...) {
 		maps.Copy(inputs, more)
 	}
-	return &run{actiontest.Start(s.t, s.world.gate, inputs), s, inputs}
+	return &run{Process: actiontest.Start(s.t, s.world.gate, inputs), s: s, inputs: inputs}
 }
 
 // is waits for the gate's end and holds what it came to: the verdict, its
 // reason, the exit status and outputs that go with them, and codes that must be
-// among the findings that are not passes.
+// among the findings that are not passes. Then it compares the gate's rules with
+// the real condition.
 func (r *run) is(verdict gate.Verdict, reason gate.Code, codes ...gate.Code) actiontest.Result {
 	t := r.s.t
 	t.Helper()
@@ -46,6 +49,7 @@ func (r *run) is(verdict gate.Verdict, reason gate.Code, codes ...gate.Code) act
 			t.Errorf("got the reference %s, want %s", got.Outputs["reference"], want)
 		}
 	}
+	r.agree()
 	r.record(got)
 	return got
 }

@@ -37,6 +37,8 @@ func scenarios() []scenario {
 		consumers(),
 		promotions(),
 		timed(),
+		disagree(),
+		good(),
 	)
 }
 
@@ -97,6 +99,10 @@ func TestScenarios(t *testing.T) {
 	slices.Sort(codes)
 	t.Logf("suite %s on source-controller %s: %d scenarios, %d runs of the gate; findings: %s",
 		*suite, *line, ran.Load(), codesSeen.runs, strings.Join(codes, ", "))
+	t.Log(compared.String())
+	if runs := codesSeen.runs; runs >= leastCore && compared.compared < runs/2 {
+		t.Errorf("the emulated controller was compared with the real one %d times in %d runs of the gate: that is no comparison", compared.compared, runs)
+	}
 }
 
 // TestNames holds what the rest relies on: names are unique and usable as file
