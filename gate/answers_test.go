@@ -15,7 +15,7 @@ func TestUnansweredCodesAreNoticed(t *testing.T) {
 	t.Parallel()
 	signers := []signer.Signer{{Issuer: "i", Subject: "s"}}
 	for name, want := range map[string]Requirements{
-		"signers":          {Required: signers, Signature: SignatureVerify, URL: "oci://a/b"},
+		"signers":          {Required: signers, Signature: SignatureVerify, URL: "oci://a/b", Canary: ObjectName{"a", "b"}},
 		"signers, skipped": {Required: signers, Signature: SignatureSkip},
 		"keys":             {Keys: &Keys{Secret: "a"}, Signature: SignatureVerify},
 		"keys, skipped":    {Keys: &Keys{Secret: "a"}, Signature: SignatureSkip},
@@ -54,11 +54,10 @@ func TestMandatoryCodes(t *testing.T) {
 		IdentitiesIgnored: "key-unexpected is answered instead",
 		NotASignature:     "signed-by-others is answered too",
 		ClaimsMismatch:    "signed-by-others is answered too",
-		CanaryAccepted:    "not built yet", CanaryDiffers: "not built yet",
 	}
 	answered := map[Code]bool{}
 	for _, want := range []Requirements{
-		{Required: []signer.Signer{{}}, Signature: SignatureVerify, URL: "oci://a/b"},
+		{Required: []signer.Signer{{}}, Signature: SignatureVerify, URL: "oci://a/b", Canary: ObjectName{"a", "b"}},
 		{Keys: &Keys{}, Signature: SignatureSkip},
 	} {
 		for _, code := range (&facts{want: want}).mandatory() {

@@ -6,6 +6,8 @@ import "flux-verify-gate/gate/signer"
 var controlChecks = []check{
 	{[]Code{SelfTest, ProofTooLarge, Cancelled}, checkProofSelfTest},
 	{[]Code{SelfTest}, checkVerifierSelfTest},
+	{[]Code{CanaryAccepted, AccessDenied, APIMissing, Unreachable, NoAnswer}, checkCanaryRefused},
+	{[]Code{CanaryDiffers}, checkCanaryPolicy},
 }
 
 // checkProofSelfTest: a proof that finds every policy good has proved nothing,

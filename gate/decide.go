@@ -60,6 +60,7 @@ func (f *facts) report(findings []Finding, at time.Time) Report {
 		Cluster:       f.evidence.Cluster,
 		Expected:      Expected{Digest: f.want.Digest, URL: f.want.URL},
 		Source:        f.sourceSummary(),
+		Canary:        f.canarySummary(findings),
 		Findings:      findings,
 		Signers:       orEmpty(f.signers),
 		Policy:        f.policySummary(),
@@ -180,6 +181,9 @@ func (f *facts) mandatory() []Code {
 	}
 	if f.want.URL != "" {
 		codes = append(codes, SourceURL)
+	}
+	if f.want.Canary != (ObjectName{}) {
+		codes = append(codes, CanaryAccepted, CanaryDiffers)
 	}
 	if f.want.Keys != nil {
 		codes = append(codes, KeyMissing)

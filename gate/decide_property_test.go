@@ -32,17 +32,17 @@ func starts(t *testing.T) []start {
 	t.Helper()
 	var all []start
 	for _, v := range []*variant{
-		{Name: "keyed", Base: "keyed", Policy: variantPolicy{Digest: "${digest}", URL: "oci://127.0.0.1:15000/acme/signed"}},
-		{Name: "keyless", Base: "keyless", Policy: variantPolicy{Digest: "${digest}", URL: "oci://127.0.0.1:15000/acme/kl", Loose: "fail"}},
+		{Name: "keyed", Base: "keyed", Evidence: variantEvidence{Canary: &variantCanary{}}, Policy: variantPolicy{Digest: "${digest}", URL: "oci://127.0.0.1:15000/acme/signed"}},
+		{Name: "keyless", Base: "keyless", Evidence: variantEvidence{Canary: &variantCanary{}}, Policy: variantPolicy{Digest: "${digest}", URL: "oci://127.0.0.1:15000/acme/kl", Loose: "fail"}},
 		{
 			Name: "keyed, with its signature", Base: "keyed",
 			Policy:   variantPolicy{Digest: "${digest}", URL: "oci://127.0.0.1:15000/acme/signed", Signature: gate.SignatureVerify},
-			Evidence: variantEvidence{Signatures: &variantSignatures{Found: []variantSignature{{Key: "0a1b"}}}},
+			Evidence: variantEvidence{Canary: &variantCanary{}, Signatures: &variantSignatures{Found: []variantSignature{{Key: "0a1b"}}}},
 		},
 		{
 			Name: "private, with its signature", Base: "private",
 			Policy: variantPolicy{Digest: "${digest}", URL: "oci://127.0.0.1:15000/acme/kl", Signature: gate.SignatureVerify, CustomRoot: true},
-			Evidence: variantEvidence{PrivateRoot: true, Signatures: &variantSignatures{
+			Evidence: variantEvidence{PrivateRoot: true, Canary: &variantCanary{}, Signatures: &variantSignatures{
 				Found: []variantSignature{{Issuer: githubActions, Subject: cdMain}},
 			}},
 		},

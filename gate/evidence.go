@@ -27,6 +27,9 @@ type Evidence struct {
 	// PrivateRoot says that the gate's own trusted root is not the public-good
 	// one.
 	PrivateRoot bool
+	// Canary is the newest read of the canary; nil if it was not asked for, or
+	// not read. Whether it was asked for is the policy's to say.
+	Canary *Canary
 	// EarlierFailure is the last text of a failed verification that was seen in
 	// this run and may have been deleted since (see History.LastFailure).
 	EarlierFailure string

@@ -27,10 +27,13 @@ type History struct {
 	// the text would be lost.
 	LastFailure string
 
-	identity   string
-	quiet      string
-	quietSince time.Time
-	firstSeen  map[string]time.Time
+	identity string
+	// canary names the canary that was seen last, and canarySince is since when.
+	canary      string
+	canarySince time.Time
+	quiet       string
+	quietSince  time.Time
+	firstSeen   map[string]time.Time
 }
 
 // Observe adds one read, completed or failed, and the report that was made of it
@@ -62,6 +65,9 @@ func (h History) Note(r Report, at time.Time) History {
 	if h.firstSeen == nil {
 		h.firstSeen = map[string]time.Time{}
 	}
+	if canary := r.Canary.identity(); canary != h.canary || h.canarySince.IsZero() {
+		h.canary, h.canarySince = canary, at
+	}
 	h.forgetPassed(r)
 	for _, f := range r.Findings {
 		if key := pendingKey(f, r); f.Wait == WaitMinute {
@@ -92,8 +98,10 @@ func identityOf(s *Source) string {
 	if s == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s/%d", s.Object.UID, s.Object.Generation)
+	return identityText(string(s.Object.UID), s.Object.Generation)
 }
+
+func identityText(uid string, generation int64) string { return fmt.Sprintf("%s/%d", uid, generation) }
 
 // quietKey changes whenever the source is not quiet: with its identity, its
 // conditions or what it serves.

@@ -44,6 +44,9 @@ type Requirements struct {
 	Signature SignatureMode
 	// LooseFails makes policy-loose a fail instead of a note.
 	LooseFails bool
+	// Canary names the OCIRepository that carries the same policy and must be
+	// refused; zero for none.
+	Canary ObjectName
 	// CustomRoot says that the gate's own trusted root is a file and not the
 	// public-good one that TUF serves.
 	CustomRoot bool
@@ -86,6 +89,7 @@ var soundness = []func(Requirements) *InputError{
 	signatureModeKnown,
 	skipContradictsNothing,
 	attestationsWellFormed,
+	canaryWellFormed,
 }
 
 func somebodyRequired(w Requirements) *InputError {
@@ -213,6 +217,16 @@ func attestationsWellFormed(w Requirements) *InputError {
 			return &InputError{Input: "attestations", Expected: "predicate types, such as https://slsa.dev/provenance/v1", Found: strconv.Quote(predicate),
 				Remedy: "write one type per line"}
 		}
+	}
+	return nil
+}
+
+func canaryWellFormed(w Requirements) *InputError {
+	if w.Canary == (ObjectName{}) {
+		return nil
+	}
+	if err := w.Canary.check(); err != nil {
+		return &InputError{Input: "canary", Err: err, Remedy: "write it as namespace/name"}
 	}
 	return nil
 }

@@ -22,10 +22,12 @@ type Report struct {
 	Reason Code `json:"reason"`
 	Mode   Mode `json:"mode"`
 	// Live is false for a recording, which can promote nothing.
-	Live     bool           `json:"live"`
-	Cluster  Cluster        `json:"cluster"`
-	Expected Expected       `json:"expected"`
-	Source   SourceSummary  `json:"source"`
+	Live     bool          `json:"live"`
+	Cluster  Cluster       `json:"cluster"`
+	Expected Expected      `json:"expected"`
+	Source   SourceSummary `json:"source"`
+	// Canary is nil where none was asked for.
+	Canary   *CanarySummary `json:"canary,omitempty"`
 	Findings []Finding      `json:"findings"`
 	Signers  []SignerResult `json:"signers"`
 	Policy   PolicySummary  `json:"policy"`

@@ -70,6 +70,10 @@ func (r Report) AwaitsSignatures() bool {
 	return awaits
 }
 
+// canaryCodes are about the canary, which has to have been as it is for as long
+// as the source.
+var canaryCodes = []Code{CanaryAccepted, CanaryDiffers}
+
 // finished says whether one fail or unknown is final at a time, and if not, when
 // it will be by time alone.
 func (h History) finished(p Policy, f Finding, r Report, at time.Time) (bool, time.Time) {
@@ -90,7 +94,12 @@ func (h History) finished(p Policy, f Finding, r Report, at time.Time) (bool, ti
 		if p.want.Digest != DigestAny && r.Source.Digest != p.want.Digest {
 			return false, time.Time{}
 		}
-		due := h.quietSince.Add(PendingFor)
+		since := h.quietSince
+		if slices.Contains(canaryCodes, f.Code) && h.canarySince.After(since) {
+			// What is wrong with a canary that came or changed just now.
+			since = h.canarySince
+		}
+		due := since.Add(PendingFor)
 		return !at.Before(due), due
 	}
 	return false, time.Time{}

@@ -66,6 +66,7 @@ type variantPolicy struct {
 	Signature    gate.SignatureMode `yaml:"signature"`
 	Loose        string             `yaml:"policy-loose"`
 	CustomRoot   bool               `yaml:"custom-root"`
+	Canary       bool               `yaml:"canary"`
 }
 
 type variantEvidence struct {
@@ -78,6 +79,7 @@ type variantEvidence struct {
 	EarlierFailure string             `yaml:"earlier-failure"`
 	Failures       []variantFailure   `yaml:"failures"`
 	Signatures     *variantSignatures `yaml:"signatures"`
+	Canary         *variantCanary     `yaml:"canary"`
 	Cancelled      bool               `yaml:"cancelled"`
 	Expired        bool               `yaml:"expired"`
 }
@@ -85,6 +87,16 @@ type variantEvidence struct {
 type variantFailure struct {
 	Code      gate.Code `yaml:"code"`
 	Transient bool      `yaml:"transient"`
+}
+
+// variantCanary is what was read of the canary: a refused one that carries the
+// policy of the base, with edits.
+type variantCanary struct {
+	Base    string          `yaml:"base"`
+	Edits   yaml.Node       `yaml:"edits"`
+	Missing bool            `yaml:"missing"`
+	Nothing bool            `yaml:"nothing"`
+	Failure *variantFailure `yaml:"failure"`
 }
 
 type variantSignatures struct {
@@ -119,6 +131,16 @@ var variantBases = map[string]struct {
 	// private: the same as it was recorded, under a private root.
 	"private": {path: "live/20-keyless-ok.json"},
 }
+
+// The canaries that are refused under the policy of a base.
+var variantCanaries = map[string]string{
+	"keyed":   "live/04-otherkey-bundle.json",
+	"keyless": "live/24-keyless-unsigned.json",
+	"private": "live/24-keyless-unsigned.json",
+}
+
+// canaryName is the canary that variants ask for.
+var canaryName = gate.ObjectName{Namespace: "flux-system", Name: "canary"}
 
 const (
 	githubActions = "https://token.actions.githubusercontent.com"
@@ -230,6 +252,17 @@ func (v *variant) object(t *testing.T) (map[string]any, map[string]string) {
 	if base, ok := variantBases[v.Base]; ok {
 		path, first = base.path, base.edits
 	}
+	object := readRecorded(t, path, first)
+	words := wordsOf(object)
+	if v.Edits.Kind != 0 {
+		edit(t, object, &v.Edits, words)
+	}
+	return object, words
+}
+
+// readRecorded reads a recorded object in its untyped form and edits it.
+func readRecorded(t *testing.T, path, first string) map[string]any {
+	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "cases", path))
 	if err != nil {
 		t.Fatal(err)
@@ -247,11 +280,7 @@ func (v *variant) object(t *testing.T) (map[string]any, map[string]string) {
 		}
 		edit(t, object, node.Content[0], nil)
 	}
-	words := wordsOf(object)
-	if v.Edits.Kind != 0 {
-		edit(t, object, &v.Edits, words)
-	}
-	return object, words
+	return object
 }
 
 // edit applies a mapping from dotted paths to values, in its order. A null
@@ -366,6 +395,9 @@ func (v *variant) requirements(t *testing.T, words map[string]string) gate.Requi
 	if want.Signature == "" {
 		want.Signature = gate.SignatureSkip
 	}
+	if p.Canary || v.Evidence.Canary != nil {
+		want.Canary = canaryName
+	}
 	want.Required = parseSigners(t, words, p.Signers)
 	want.Allowed = parseSigners(t, words, p.Allowed)
 	switch {
@@ -423,10 +455,36 @@ func (v *variant) evidence(t *testing.T, object map[string]any, words map[string
 		}
 		e.Source = &source
 	}
+	if c := v.Evidence.Canary; c != nil {
+		e.Canary = c.make(t, v.Base, words)
+	}
 	if s := v.Evidence.Signatures; s != nil {
 		e.Signatures = s.make(t, words, v.Base == "keyed")
 	}
 	return e
+}
+
+func (c *variantCanary) make(t *testing.T, base string, words map[string]string) *gate.Canary {
+	t.Helper()
+	switch {
+	case c.Failure != nil:
+		return &gate.Canary{Failure: &makeFailures([]variantFailure{*c.Failure})[0]}
+	case c.Missing, c.Nothing:
+		return &gate.Canary{Missing: c.Missing}
+	}
+	path := c.Base
+	if path == "" {
+		path = variantCanaries[base]
+	}
+	object := readRecorded(t, path, variantBases[base].edits)
+	if c.Edits.Kind != 0 {
+		edit(t, object, &c.Edits, words)
+	}
+	source, err := readObject(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &gate.Canary{Source: source}
 }
 
 func makeFailures(of []variantFailure) []gate.Failure {
