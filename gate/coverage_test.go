@@ -96,7 +96,7 @@ func TestNoCheckCanBeForgotten(t *testing.T) {
 	t.Parallel()
 	wholeOnly(t)
 	noticed := map[int]bool{}
-	for _, s := range starts(t) {
+	for _, s := range append(starts(t), canaryStarts(t)...) {
 		source, err := readObject(s.object)
 		if err != nil {
 			t.Fatal(err)

@@ -129,6 +129,11 @@ func TestNewPolicyRefuses(t *testing.T) {
 		{"two predicate types in one", sound, func(w *gate.Requirements) { w.Attestations = []string{"https://a https://b"} },
 			[]string{`input attestations: expected predicate types, such as https://slsa.dev/provenance/v1, found "https://a https://b"; write one type per line`}},
 
+		{"a canary without a name", sound, func(w *gate.Requirements) { w.Canary = gate.ObjectName{Namespace: "a"} },
+			[]string{`input canary: expected the name of an OCIRepository behind the slash, found "": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'); write it as namespace/name`}},
+		{"a canary without a namespace", sound, func(w *gate.Requirements) { w.Canary = gate.ObjectName{Name: "a"} },
+			[]string{`input canary: expected the name of a namespace before the slash, found "": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?'); write it as namespace/name`}},
+
 		{"several faults at once", sound, func(w *gate.Requirements) { *w = gate.Requirements{URL: "x"} }, []string{
 			"input required-signers: expected at least one signer (or required-keys), found nothing; name the workflow that signs (docs/signers.md): a gate that requires nobody would accept everybody",
 			"input digest: " + digestForm + "nothing; pass the digest that the push step printed; if that step can be skipped, its output is empty here",

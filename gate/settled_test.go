@@ -17,6 +17,7 @@ type step struct {
 	uid      string
 	message  string // of one condition, to make the source change
 	revision string
+	canary   string // its uid
 	findings []Finding
 	final    bool
 	// next is when, after the start, time alone may make it final; zero if only
@@ -93,6 +94,30 @@ func TestSettled(t *testing.T) {
 			{uid: "a", revision: "v1@" + digestB, findings: []Finding{fails(VerifyAbsent, WaitQuiet)}},
 			{after: time.Hour, uid: "a", revision: "v1@" + digestB, findings: []Finding{fails(VerifyAbsent, WaitQuiet)}},
 		}},
+		{"an accepted canary is final after a quiet minute", DigestAny, []step{
+			{uid: "a", canary: "c", revision: "v1@" + digestB, findings: []Finding{fails(CanaryAccepted, WaitQuiet)}, next: time.Minute},
+			{after: 59 * time.Second, uid: "a", canary: "c", revision: "v1@" + digestB, findings: []Finding{fails(CanaryAccepted, WaitQuiet)}, next: time.Minute},
+			{after: time.Minute, uid: "a", canary: "c", revision: "v1@" + digestB, findings: []Finding{fails(CanaryAccepted, WaitQuiet)}, final: true},
+		}},
+		{"a canary that came late has a minute of its own", DigestAny, []step{
+			{uid: "a", revision: "v1@" + digestB, findings: []Finding{unknowns(CanaryAccepted, WaitQuiet)}, next: time.Minute},
+			{after: 50 * time.Second, uid: "a", canary: "c", revision: "v1@" + digestB, findings: []Finding{fails(CanaryDiffers, WaitQuiet)}, next: 110 * time.Second},
+			{after: 70 * time.Second, uid: "a", canary: "d", revision: "v1@" + digestB, findings: []Finding{fails(CanaryAccepted, WaitQuiet)}, next: 130 * time.Second},
+			{after: 130 * time.Second, uid: "a", canary: "d", revision: "v1@" + digestB, findings: []Finding{fails(CanaryAccepted, WaitQuiet)}, final: true},
+		}},
+		{"a policy fail does not wait for a canary that changes", DigestAny, []step{
+			{uid: "a", canary: "c", revision: "v1@" + digestB, findings: []Finding{fails(VerifyAbsent, WaitQuiet)}, next: time.Minute},
+			{after: time.Minute, uid: "a", canary: "d", revision: "v1@" + digestB, findings: []Finding{fails(VerifyAbsent, WaitQuiet)}, final: true},
+		}},
+		{"a canary fail is not final while another digest is serving", digestA, []step{
+			{uid: "a", canary: "c", revision: "v1@" + digestB, findings: []Finding{fails(CanaryAccepted, WaitQuiet)}},
+			{after: time.Hour, uid: "a", canary: "c", revision: "v1@" + digestB, findings: []Finding{fails(CanaryAccepted, WaitQuiet)}},
+		}},
+		{"a canary of which nothing is known waits, and passes when it is refused", DigestAny, []step{
+			{uid: "a", canary: "c", revision: "v1@" + digestB, findings: []Finding{unknowns(CanaryAccepted, WaitDeadline)}},
+			{after: time.Hour, uid: "a", canary: "c", revision: "v1@" + digestB, findings: []Finding{unknowns(CanaryAccepted, WaitDeadline)}},
+			{after: 2 * time.Hour, uid: "a", canary: "c", revision: "v1@" + digestB, findings: []Finding{passes(CanaryAccepted)}, final: true},
+		}},
 		{"any digest is the expected one", DigestAny, []step{
 			{uid: "a", revision: "v1@" + digestB, findings: []Finding{fails(VerifyAbsent, WaitQuiet)}, next: time.Minute},
 			{after: time.Minute, uid: "a", revision: "v1@" + digestB, findings: []Finding{fails(VerifyAbsent, WaitQuiet)}, final: true},
@@ -134,6 +159,9 @@ func TestSettled(t *testing.T) {
 // read makes the evidence and the report of one step.
 func (s step) read() (Evidence, Report) {
 	r := Report{Findings: s.findings, Source: SourceSummary{Revision: s.revision, Digest: digestOf(s.revision)}}
+	if s.canary != "" {
+		r.Canary = &CanarySummary{UID: s.canary}
+	}
 	if s.uid == "" {
 		return Evidence{Missing: true}, r
 	}

@@ -472,11 +472,11 @@ func (c *variantCanary) make(t *testing.T, base string, words map[string]string)
 	case c.Missing, c.Nothing:
 		return &gate.Canary{Missing: c.Missing}
 	}
-	path := c.Base
+	path, first := c.Base, ""
 	if path == "" {
-		path = variantCanaries[base]
+		path, first = variantCanaries[base], variantBases[base].edits
 	}
-	object := readRecorded(t, path, variantBases[base].edits)
+	object := readRecorded(t, path, first)
 	if c.Edits.Kind != 0 {
 		edit(t, object, &c.Edits, words)
 	}

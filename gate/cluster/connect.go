@@ -34,6 +34,8 @@ type Client struct {
 	mu sync.Mutex
 	// version is the version of the API that answered; empty before.
 	version string
+	// canary is the object that CanaryIs has named, as namespace/name.
+	canary string
 	// newest is the resourceVersion of the last read of each object.
 	newest map[string]string
 }
@@ -189,6 +191,24 @@ func (c *Client) noteRead(namespace, name, resourceVersion string) {
 		c.newest = map[string]string{}
 	}
 	c.newest[namespace+"/"+name] = resourceVersion
+}
+
+// CanaryIs says which object is the canary: where access to it is denied, the
+// Role that would allow it is called CanaryRoleName.
+func (c *Client) CanaryIs(namespace, name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.canary = namespace + "/" + name
+}
+
+// roleName is the name of the Role that would allow a request.
+func (c *Client) roleName(r request) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.canary == r.namespace+"/"+r.name {
+		return CanaryRoleName
+	}
+	return GateName
 }
 
 // isOlder says that an event of a watch is older than the last read, so that it

@@ -184,10 +184,10 @@ func (c *Client) answerFailure(r request, a answer) *Error {
 				Title:     who + " may not " + r.asked(),
 				Expected:  "a Role that allows it",
 				Found:     found,
-				Remedy:    grantCommands(r.namespace, r.name, subject, r.verb == "patch"),
+				Remedy:    grantCommands(c.roleName(r), r.namespace, r.name, subject, r.verb == "patch"),
 				Transient: c.answered.Load(),
 			},
-			Role: Role(r.namespace, r.name, subject, r.verb == "patch"),
+			Role: Role(c.roleName(r), r.namespace, r.name, subject, r.verb == "patch"),
 		}
 	case a.code == http.StatusForbidden:
 		return &Error{Failure: gate.Failure{

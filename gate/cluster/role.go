@@ -11,14 +11,19 @@ import (
 // have.
 const GateName = "flux-verify-gate"
 
-// Role gives the Role and RoleBinding that let subject read and watch one
-// OCIRepository, and with reconcile ask for a reconciliation, as YAML to apply.
+// CanaryRoleName is the name of the Role and RoleBinding for the canary. It is
+// another one, because the canary may stand in the namespace of the source, where
+// a Role of the same name would take the place of the first.
+const CanaryRoleName = GateName + "-canary"
+
+// Role gives the Role and RoleBinding, both called role, that let subject read
+// and watch one OCIRepository, and with reconcile ask for a reconciliation, as YAML to apply.
 // The subject is a user name as the API server knows it; an empty one means the
 // service account flux-verify-gate of that namespace. A watch on one name is
 // allowed by resourceNames because it selects by metadata.name, which the
 // authorizer reads as the name (Kubernetes documentation, "Using RBAC
 // Authorization", referring to resources).
-func Role(namespace, name, subject string, reconcile bool) string {
+func Role(role, namespace, name, subject string, reconcile bool) string {
 	verbs := "'get', 'watch'"
 	if reconcile {
 		verbs += ", 'patch'"
@@ -54,14 +59,14 @@ roleRef:
   kind: Role
   name: %[1]s
 subjects:
-%[7]s`, GateName, quote(namespace), group, resource, quote(name), verbs, who)
+%[7]s`, role, quote(namespace), group, resource, quote(name), verbs, who)
 }
 
 // plainSubject is a user name that can stand in a shell's single quotes.
 var plainSubject = regexp.MustCompile(`^[A-Za-z0-9:@._/+-]+$`)
 
 // grantCommands says the same as Role in two commands.
-func grantCommands(namespace, name, subject string, reconcile bool) string {
+func grantCommands(role, namespace, name, subject string, reconcile bool) string {
 	verbs := "get,watch"
 	if reconcile {
 		verbs += ",patch"
@@ -73,7 +78,7 @@ func grantCommands(namespace, name, subject string, reconcile bool) string {
 		who = "--user '" + subject + "'"
 	}
 	return fmt.Sprintf("kubectl create role %[1]s --namespace %[2]s --verb %[3]s --resource %[4]s.%[5]s --resource-name %[6]s && "+
-		"kubectl create rolebinding %[1]s --namespace %[2]s --role %[1]s %[7]s", GateName, namespace, verbs, resource, group, name, who)
+		"kubectl create rolebinding %[1]s --namespace %[2]s --role %[1]s %[7]s", role, namespace, verbs, resource, group, name, who)
 }
 
 // serviceAccount reads namespace:name out of a service account's user name.

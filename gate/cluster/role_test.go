@@ -11,13 +11,17 @@ import (
 // the same.
 func TestRoleIsTheExample(t *testing.T) {
 	t.Parallel()
-	for name, reconcile := range map[string]bool{"role.yaml": false, "role-reconcile.yaml": true} {
-		content, err := os.ReadFile(filepath.Join("..", "..", "examples", "rbac", name))
+	for name, want := range map[string]string{
+		"rbac/role.yaml":           Role(GateName, "flux-system", "flux-system", "", false),
+		"rbac/role-reconcile.yaml": Role(GateName, "flux-system", "flux-system", "", true),
+		"rbac/role-canary.yaml":    Role(CanaryRoleName, "flux-system", "flux-system-canary", "", false),
+	} {
+		content, err := os.ReadFile(filepath.Join("..", "..", "examples", name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, manifest, ok := strings.Cut(string(content), "---\n")
-		if want := Role("flux-system", "flux-system", "", reconcile); !ok || manifest != want {
+		if !ok || manifest != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, manifest, want)
 		}
 	}
@@ -35,7 +39,7 @@ func TestRoleNamesTheSubject(t *testing.T) {
 		"a\nkind: b\u2028":               {`name: "a\nkind: b\u2028"`, "--user 'NAME'"},
 		"system:serviceaccount:a':b\nc:": {`name: "system:serviceaccount:a':b\nc:"`, "--user 'NAME'"},
 	} {
-		role := Role("ns", "app", subject, false)
+		role := Role(GateName, "ns", "app", subject, false)
 		if !strings.Contains(role, want.yaml) {
 			t.Errorf("%q: got\n%s", subject, role)
 		}
@@ -43,7 +47,7 @@ func TestRoleNamesTheSubject(t *testing.T) {
 		if err != nil || len(documents) != 2 {
 			t.Fatalf("%q: got %d documents, %v", subject, len(documents), err)
 		}
-		if commands := grantCommands("ns", "app", subject, false); !strings.HasSuffix(commands, want.command) {
+		if commands := grantCommands(GateName, "ns", "app", subject, false); !strings.HasSuffix(commands, want.command) {
 			t.Errorf("%q: got %s", subject, commands)
 		}
 	}
