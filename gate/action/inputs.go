@@ -34,7 +34,8 @@ type Kind int
 // KindName is text that must not be blank. KindWord is one of a few words,
 // KindBool is true or false, KindDuration is a Go duration or 0; none of them
 // may be blank, so that an expression that came out empty is not read as a
-// choice.
+// choice. KindObject is namespace/name; only the runner's empty string, which it
+// gives for an input that is left out, is absent.
 const (
 	KindText Kind = iota
 	KindPath
@@ -42,6 +43,7 @@ const (
 	KindWord
 	KindBool
 	KindDuration
+	KindObject
 )
 
 // Inputs is the table of inputs, in the order of the documentation.
@@ -97,6 +99,8 @@ func Inputs() []Input {
 			Help: "Certificate authorities in PEM that may vouch for the registry, beside the well-known ones."},
 		{Name: inGitHubToken, Default: "${{ github.token }}", Kind: KindText, Secret: true,
 			Help: "Sent to ghcr.io only."},
+		{Name: inCanary, Kind: KindObject,
+			Help: "namespace/name of a second OCIRepository that carries the same policy, points at an artifact that nobody may deploy, and must be refused: the live proof that a wrong artifact would have been (docs/canary.md)."},
 		{Name: inTimeout, Default: "5m", Kind: KindDuration,
 			Help: "How long to wait for the source to settle; 0 judges the first read."},
 		{Name: inReconcile, Default: "false", Kind: KindBool,
@@ -125,6 +129,7 @@ const (
 	inRegistryPassword         = "registry-password"
 	inRegistryCA               = "registry-ca"
 	inGitHubToken              = "github-token"
+	inCanary                   = "canary"
 	inTimeout                  = "timeout"
 	inReconcile                = "reconcile"
 	inNamespace                = "namespace"

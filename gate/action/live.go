@@ -49,6 +49,15 @@ type live struct {
 	requestedOf   types.UID
 	handledBefore string
 
+	// canary is what is asked for beside the source, and canaryEvents tells its
+	// changes while the run waits.
+	canary       gate.ObjectName
+	canaryEvents <-chan cluster.Event
+	// canaryFinal is a failure after which there is nothing more to read of it.
+	canaryFinal bool
+	// canaryDenied says that a denial was explained.
+	canaryDenied bool
+
 	said   string
 	saidAt time.Time
 }
@@ -63,6 +72,8 @@ func (c Command) judgeLive(ctx context.Context, v values, policy gate.Policy, e 
 	e.Timeout = v.duration(inTimeout)
 	l := &live{Command: c, values: v, policy: policy, client: client, started: c.Now(), evidence: e}
 	l.deadline = l.started.Add(e.Timeout)
+	l.canary = policy.Requirements().Canary
+	client.CanaryIs(l.canary.Namespace, l.canary.Name)
 	l.registry, l.evidence.PrivateRoot, err = c.registryOf(v, policy)
 	if err != nil {
 		l.evidence.Failures = failuresOf(err)
@@ -86,6 +97,7 @@ func (l *live) run(ctx context.Context) gate.Report {
 		if l.requestLost() && waiting.Err() == nil {
 			l.requestReconcile(ctx, waiting)
 		}
+		l.meetCanary(ctx)
 		settled, next := l.history.Settled(l.policy, l.report, l.Now())
 		switch {
 		case ctx.Err() != nil:
@@ -102,6 +114,7 @@ func (l *live) run(ctx context.Context) gate.Report {
 		if events == nil {
 			events = l.client.Watch(waiting, l.evidence.Namespace, l.evidence.Name, l.seen())
 		}
+		l.watchCanary(waiting)
 		l.progress()
 		l.wait(ctx, waiting, events, next)
 	}
@@ -127,6 +140,8 @@ func (l *live) wait(ctx, waiting context.Context, events <-chan cluster.Event, n
 			return
 		}
 		l.take(ctx, event)
+	case event, open := <-l.canaryEvents:
+		l.takeCanary(ctx, waiting, event, open)
 	case <-timer.C:
 		if l.mayStillBeSigned() && !l.Now().Before(l.lookedAt.Add(relookEvery)) {
 			l.look(ctx)
@@ -268,7 +283,8 @@ func (l *live) explain(ctx context.Context) {
 
 // conclude does what a verdict needs: a look at the signatures, whatever the
 // verdict, so that the report says who did sign (unless the input url rules the
-// registry out); and one more read, on which the verdict is given. It says whether the run is over; if the object has
+// registry out); and one more read, on which the verdict is given, with one of
+// the canary behind it. It says whether the run is over; if the object has
 // changed and there is time, it is not.
 func (l *live) conclude(ctx context.Context, timeLeft bool) bool {
 	if l.history.Reads == 0 || l.final {
@@ -298,6 +314,7 @@ func (l *live) conclude(ctx context.Context, timeLeft bool) bool {
 		})
 		return true
 	}
+	l.readCanaryAgain(ctx)
 	settled, _ := l.history.Settled(l.policy, l.report, l.Now())
 	return settled || !timeLeft
 }

@@ -23,6 +23,11 @@ func policyOf(v values) (gate.Policy, error) {
 		CustomRoot:   v[inTrustedRoot] != signature.TUF,
 	}
 	var err error
+	if text := v[inCanary]; text != "" {
+		if want.Canary, err = gate.ParseObjectName(text); err != nil {
+			faults = append(faults, &gate.InputError{Input: inCanary, Err: err})
+		}
+	}
 	if want.Required, err = signersOf(v, inRequiredSigners); err != nil {
 		faults = append(faults, err)
 	}
@@ -111,6 +116,14 @@ func contradictions(v values) []error {
 				fault(inObject, "a recording or a cluster", name+": true beside it", "remove one of them")
 			}
 		}
+	}
+	if v[inCanary] != "" && recorded {
+		fault(inCanary, "a live cluster", "object beside it",
+			"remove one of them: what the controller makes of a wrong artifact can only be read where it runs")
+	}
+	if v[inCanary] != "" && v[inCanary] == v[inNamespace]+"/"+v[inName] {
+		fault(inCanary, "another OCIRepository than the source", v[inCanary],
+			"deploy a second one that points at an unsigned artifact, and name that (docs/canary.md)")
 	}
 	if v[inLayout] != "" && !recorded {
 		fault(inLayout, "object beside it", "a live cluster", "a layout stands in for the registry of a recording; leave it out to ask the registry")

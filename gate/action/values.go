@@ -45,6 +45,9 @@ func readValues(table []Input, environ, args []string) (values, error) {
 		if given, err = flagValues(table, args); err != nil {
 			return nil, err
 		}
+		if err := blankObjects(table, given); err != nil {
+			return nil, err
+		}
 	}
 	return resolve(table, given)
 }
@@ -135,6 +138,24 @@ func flagValues(table []Input, args []string) (values, error) {
 	return nil, fault
 }
 
+// blankObjects refuses what only the runner may leave blank: there an input that
+// is left out and one that came out empty look the same, here they do not.
+func blankObjects(table []Input, given values) error {
+	var faults []error
+	for _, in := range table {
+		if value, supplied := given[in.Name]; supplied && in.Kind == KindObject && value == "" {
+			faults = append(faults, in.blank())
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// blank is the fault of an input that was given and says nothing.
+func (in Input) blank() *gate.InputError {
+	return &gate.InputError{Input: in.Name, Expected: "namespace/name", Found: "nothing",
+		Remedy: "write it out, or leave the input out"}
+}
+
 // resolve trims, reads what @path names, applies defaults and checks each value
 // by its kind.
 func resolve(table []Input, given values) (values, error) {
@@ -142,6 +163,10 @@ func resolve(table []Input, given values) (values, error) {
 	var faults []error
 	for _, in := range table {
 		value, supplied := given[in.Name]
+		if in.Kind == KindObject && value != "" && strings.TrimSpace(value) == "" {
+			faults = append(faults, in.blank())
+			continue
+		}
 		value = strings.TrimSpace(value)
 		if path, ok := strings.CutPrefix(value, "@"); ok {
 			content, err := readFile(path)
@@ -227,6 +252,14 @@ func (in Input) check(value string) *gate.InputError {
 		if d, err := time.ParseDuration(value); err != nil || d < 0 {
 			fault.Expected = "a duration such as 5m or 90s, or 0"
 			return fault
+		}
+	case KindObject:
+		if value == "" {
+			return nil
+		}
+		if _, err := gate.ParseObjectName(value); err != nil {
+			// The cause says what was expected and what was found.
+			return &gate.InputError{Input: in.Name, Err: err, Remedy: "write it as namespace/name, or leave the input out"}
 		}
 	case KindPath:
 		if strings.ContainsAny(value, "\r\n\x00") {

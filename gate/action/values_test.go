@@ -42,6 +42,17 @@ func TestReadValuesFaults(t *testing.T) {
 		{"empty file", []string{"INPUT_DIGEST=@" + empty}, nil, []string{"input digest", "empty file"}},
 		{"large file", []string{"INPUT_DIGEST=@" + large}, nil, []string{"input digest", "at most"}},
 		{"folder as file", []string{"INPUT_DIGEST=@" + t.TempDir()}, nil, []string{"input digest", "directory"}},
+		{"a blank canary", []string{"INPUT_CANARY= "}, nil, []string{"input canary", "expected namespace/name", "found nothing"}},
+		{"a canary of a blank line", []string{"INPUT_CANARY=\n"}, nil, []string{"input canary", "found nothing"}},
+		{"a canary flag without a value", nil, []string{"--digest", "any", "--canary", ""}, []string{"input canary", "found nothing"}},
+		{"a canary in an empty file", []string{"INPUT_CANARY=@" + empty}, nil, []string{"input canary", "empty file"}},
+		{"a canary without a namespace", []string{"INPUT_CANARY=x"}, nil, []string{"input canary", "namespace/name", `"x"`}},
+		{"a canary without a name", []string{"INPUT_CANARY=x/"}, nil, []string{"input canary", `"x/"`}},
+		{"a canary in three parts", []string{"INPUT_CANARY=a/b/c"}, nil, []string{"input canary", `"b/c"`}},
+		{"a canary in upper case", []string{"INPUT_CANARY=A/b"}, nil, []string{"input canary", `"A"`, "lower"}},
+		{"a canary that is a word", []string{"INPUT_CANARY=skip"}, nil, []string{"input canary", `"skip"`}},
+		{"two canaries", []string{"INPUT_CANARY=a/b\na/c"}, nil, []string{"input canary"}},
+		{"a canary that is a path", []string{"INPUT_CANARY=../../a"}, nil, []string{"input canary"}},
 		{"every fault at once", []string{"INPUT_MODE=x", "INPUT_SIGNATURE=y"}, nil, []string{"input mode", "input signature"}},
 	}
 	for _, tt := range tests {
@@ -111,6 +122,8 @@ func TestReadValues(t *testing.T) {
 		{"flags", nil, []string{"--digest", "any", "-name=x"}, map[string]string{inDigest: "any", inName: "x"}},
 		{"a file in the environment", []string{"INPUT_DIGEST=@" + file}, nil, map[string]string{inDigest: "any"}},
 		{"a file in a flag", nil, []string{"--digest", "@" + file}, map[string]string{inDigest: "any"}},
+		{"no canary, as the runner says it", []string{"INPUT_CANARY="}, nil, map[string]string{inCanary: ""}},
+		{"a canary", []string{"INPUT_CANARY= flux-system/canary\n"}, nil, map[string]string{inCanary: "flux-system/canary"}},
 		{"a stranger's variable where no input is set", []string{"INPUT_METHOD=x"}, []string{"--digest", "any"}, map[string]string{inDigest: "any"}},
 	}
 	for _, tt := range tests {

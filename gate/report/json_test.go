@@ -81,6 +81,7 @@ func full() gate.Report {
 	for i := range r.Findings {
 		r.Findings[i].Code, r.Findings[i].Outcome, r.Findings[i].Class = gate.Unsigned, gate.Unknown, gate.ClassNoSignature
 	}
+	r.Canary.Class = gate.ClassNoSignature
 	for i := range r.Signers {
 		r.Signers[i].Layout, r.Signers[i].Kind = gate.LayoutBundle, gate.KindAttestation
 	}

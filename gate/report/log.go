@@ -73,6 +73,7 @@ func WriteLog(w io.Writer, r gate.Report, s Style) error {
 	if r.Expected.Digest != "" && !strings.HasSuffix(r.Source.Revision, r.Expected.Digest) {
 		l.field("expected", r.Expected.Digest)
 	}
+	l.field("canary", canaryText(r))
 	l.field("looked at", origin(r))
 	l.field("judged", timing(r))
 	l.field("checks", tally(r))

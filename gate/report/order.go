@@ -35,6 +35,13 @@ func settle(r gate.Report) gate.Report {
 	}
 	r.JudgedAt = r.JudgedAt.UTC()
 	r.Timings.StartedAt = r.Timings.StartedAt.UTC()
+	if r.Canary != nil {
+		canary := *r.Canary
+		if canary.State != gate.CanaryRefused && canary.State != gate.CanaryWasAccepted {
+			canary.State = gate.CanaryUnknown
+		}
+		r.Canary = &canary
+	}
 	r.Findings = filled(r.Findings)
 	r.Signers = filled(r.Signers)
 	r.Policy.Required = filled(r.Policy.Required)

@@ -161,6 +161,68 @@ func undecided() gate.Report {
 	return r
 }
 
+const (
+	unsignedDigest = "sha256:0d1c2b3a495867768594a3b2c1d0e0f102132435465768798a9babbccdded0f1"
+	canaryMessage  = "failed to verify the signature using provider 'cosign keyless': no signatures found"
+)
+
+// withCanary is verified with a canary that was refused.
+func withCanary() gate.Report {
+	r := verified()
+	r.Canary = &gate.CanarySummary{
+		Namespace: "flux-system", Name: "flux-system-canary", State: gate.CanaryRefused,
+		Class: gate.ClassNoSignature, Message: canaryMessage, APIVersion: "source.toolkit.fluxcd.io/v1",
+		UID: "5b9d2b0c-5e0a-4f9e-9d2e-6a7d8e9fa0b1", ResourceVersion: "18070", Generation: 1,
+		URL: "oci://ghcr.io/acme/platform", Digest: unsignedDigest,
+	}
+	r.Findings = join(r.Findings, []gate.Finding{
+		{Code: gate.CanaryAccepted, Outcome: gate.Pass, Title: "the controller refused the canary, as it must", Class: gate.ClassNoSignature, Found: canaryMessage},
+	}, pass(gate.CanaryDiffers))
+	return r
+}
+
+// canaryTaken is what is verified but for a canary that was accepted, under a
+// policy of its own.
+func canaryTaken() gate.Report {
+	r := verified()
+	canary := *withCanary().Canary
+	canary.State, canary.Class, canary.Message, canary.Digest = gate.CanaryWasAccepted, "", "", ""
+	canary.Revision = "canary@" + unsignedDigest
+	r.Canary = &canary
+	r.Verdict, r.Reason = gate.Rejected, gate.CanaryAccepted
+	r.Findings = join(r.Findings, []gate.Finding{
+		{
+			Code: gate.CanaryAccepted, Outcome: gate.Fail,
+			Title:    "the controller accepted the canary: this policy does not refuse what it must refuse",
+			Expected: "SourceVerified False at its generation, because no signature of the artifact is by whom the policy names",
+			Found:    "SourceVerified True (Succeeded) at generation 1: verified signature of revision " + canary.Revision,
+			Remedy:   "do not promote. See who signed the canary's artifact and why the policy accepts him (policy-too-wide)",
+		},
+		{
+			Code: gate.CanaryDiffers, Outcome: gate.Fail,
+			Title:    "the canary carries another policy than the source",
+			Expected: "provider cosign, issuer \"a\" subject \"b\"", Found: "provider cosign, issuer \"a\" subject \".*\"",
+			Remedy: "copy spec.verify of the source into the canary, whole",
+		},
+	})
+	return r
+}
+
+// canaryDenied is what is verified but for a canary that could not be read.
+func canaryDenied() gate.Report {
+	r := verified()
+	r.Canary = &gate.CanarySummary{Namespace: "flux-canary", Name: "unsigned", State: gate.CanaryUnknown}
+	r.Verdict, r.Reason = gate.Undecided, gate.AccessDenied
+	r.Findings = join(r.Findings, []gate.Finding{{
+		Code: gate.AccessDenied, Outcome: gate.Unknown,
+		Title:    "the canary flux-canary/unsigned could not be read: \"system:serviceaccount:flux-system:flux-verify-gate\" may not get ocirepositories.source.toolkit.fluxcd.io \"unsigned\" in the namespace \"flux-canary\"",
+		Expected: "a Role that allows it",
+		Found:    "403 Forbidden",
+		Remedy:   "kubectl create role flux-verify-gate-canary --namespace flux-canary --verb get,watch",
+	}})
+	return r
+}
+
 // warned is what tooWide is in mode warn.
 func warned() gate.Report {
 	r := tooWide()
@@ -310,6 +372,9 @@ func samples() map[string]gate.Report {
 		"too-wide":    tooWide(),
 		"many":        many(),
 		"undecided":   undecided(),
+		"canary":      withCanary(),
+		"canary-took": canaryTaken(),
+		"canary-none": canaryDenied(),
 		"warned":      warned(),
 		"recorded":    recorded(),
 		"will-refuse": willRefuse(),

@@ -118,6 +118,7 @@ func (p *page) headline(r gate.Report) {
 	fact("Serving", code(r.Source.Revision, shortLimit))
 	fact("Expected", code(r.Expected.Digest, shortLimit))
 	fact("From", code(r.Source.URL, shortLimit))
+	fact("Canary", prose(canaryText(r), cellLimit))
 	fact("Looked at", code(origin(r), shortLimit))
 	fact("Judged", prose(timing(r), shortLimit))
 	fact("Checks", tally(r))
