@@ -34,6 +34,8 @@ type place struct {
 	t         *testing.T
 	cluster   *cluster.Cluster
 	namespace string
+	// name is that of the object.
+	name string
 	// user is the gate's name to the API server.
 	user string
 	// credentials are the gate's.
@@ -51,7 +53,7 @@ func newPlace(t *testing.T, c *cluster.Cluster, role string) *place {
 		t.Fatal(err)
 	}
 	p := &place{
-		t: t, cluster: c, namespace: namespace, user: "system:serviceaccount:" + namespace + ":" + account,
+		t: t, cluster: c, namespace: namespace, name: object, user: "system:serviceaccount:" + namespace + ":" + account,
 		resource: testcontroller.Resource(),
 	}
 	if p.credentials, err = c.ServiceAccount(t.Context(), namespace, account, time.Hour); err != nil {
@@ -132,7 +134,7 @@ func (p *place) create(edits ...func(*sourcev1.OCIRepository)) {
 	p.t.Helper()
 	o := &sourcev1.OCIRepository{
 		TypeMeta:   metav1.TypeMeta{Kind: sourcev1.OCIRepositoryKind, APIVersion: p.resource.GroupVersion().String()},
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: object},
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: p.name},
 		Spec: sourcev1.OCIRepositorySpec{
 			URL: "oci://registry.stack.test/acme/platform", Interval: metav1.Duration{Duration: time.Minute},
 			Reference: &sourcev1.OCIRepositoryRef{Tag: "v1"},
@@ -165,7 +167,7 @@ func (p *place) settle(revision string, edits ...func(*sourcev1.OCIRepository)) 
 func (p *place) update(subresource string, edits ...func(*sourcev1.OCIRepository)) {
 	p.t.Helper()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		now, err := p.objects().Get(p.t.Context(), object, metav1.GetOptions{})
+		now, err := p.objects().Get(p.t.Context(), p.name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -188,7 +190,7 @@ func (p *place) update(subresource string, edits ...func(*sourcev1.OCIRepository
 // remove deletes the object.
 func (p *place) remove() {
 	p.t.Helper()
-	if err := p.objects().Delete(p.t.Context(), object, metav1.DeleteOptions{}); err != nil {
+	if err := p.objects().Delete(p.t.Context(), p.name, metav1.DeleteOptions{}); err != nil {
 		p.t.Fatal(err)
 	}
 }
