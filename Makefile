@@ -1,5 +1,6 @@
 # make test   everything that has to be green: the one command of the README
 # make test-live   only the gate's binary against a real API server
+# make test-differential   the gate's answers about signatures beside those of cosign
 # make container-smoke   builds the image and runs it as the runner does
 # make lint   formatting, vet, staticcheck, actionlint
 # make build  the binary, as the image has it
@@ -17,7 +18,7 @@ all: lint test
 test:
 	$(GO) test ./gate ./gate/signer
 	$(GO) test -race ./...
-	$(MAKE) test-stack test-live container-smoke
+	$(MAKE) test-stack test-live test-differential container-smoke
 
 # A real API server, built on the first run into the user's cache.
 .PHONY: programs
@@ -33,6 +34,15 @@ test-stack: programs
 .PHONY: test-live
 test-live: programs
 	$(GO) -C test/live test -race -count=1 ./...
+
+# The real cosign, built on the first run into the user's cache. The test skips
+# without it; here that is a failure.
+.PHONY: test-differential
+test-differential:
+	@mkdir -p $(TOOLS)
+	COSIGN=$$($(GO) -C test/stack run ./cmd/stack build cosign) $(GO) test -count=1 -v -run '^TestDifferential$$' ./gate/signature >$(TOOLS)/differential.log 2>&1; \
+	grep -E '^ *(--- FAIL|FAIL|ok|panic:)|differential_test.go' $(TOOLS)/differential.log; \
+	grep -q '^--- PASS: TestDifferential ' $(TOOLS)/differential.log || { tail -n 40 $(TOOLS)/differential.log; echo "the gate was not compared with cosign, or differs from it"; exit 1; }
 
 # It needs root and buildah, which it installs by apt-get; test/container/run
 # says what happens where they cannot be had.
