@@ -10,12 +10,15 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
 	protocommon "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
 	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
 	"github.com/sigstore/sigstore-go/pkg/bundle"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"flux-verify-gate/gate"
 )
@@ -97,6 +100,27 @@ func (e evidence) parseBundle() (*entity, error) {
 	}
 	parsed.claim = claim
 	return parsed, nil
+}
+
+// plainKind is a kind and version of log entry that can be shown as it is.
+var plainKind = regexp.MustCompile(`^[a-z0-9]{1,32}/[0-9.]{1,16}$`)
+
+// kindsOf gives the kinds of the log entries of a bundle that was not read. An
+// entry of a kind that the library does not know is one reason for that, and
+// then the one that helps to explain why others read it or do not.
+func kindsOf(raw []byte) []string {
+	var b protobundle.Bundle
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(raw, &b); err != nil {
+		return nil
+	}
+	var kinds []string
+	for _, entry := range b.GetVerificationMaterial().GetTlogEntries() {
+		kind := entry.GetKindVersion().GetKind() + "/" + entry.GetKindVersion().GetVersion()
+		if plainKind.MatchString(kind) && !slices.Contains(kinds, kind) && len(kinds) < 32 {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 // parseLayer turns a layer of the .sig tag into a bundle. The digest of the

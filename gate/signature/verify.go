@@ -70,8 +70,9 @@ func (s *steps) refuse(err error) gate.Signature {
 }
 
 // describe writes down what the candidate says of itself, verified or not.
-func (s *steps) describe(parsed *entity) {
+func (s *steps) describe(parsed *entity, e evidence) {
 	if parsed == nil {
+		s.found.EntryKinds = kindsOf(e.bundle)
 		return
 	}
 	s.found.MediaType = parsed.mediaType
@@ -113,7 +114,7 @@ func (s *steps) binding(parsed *entity, digest string) error {
 func (k keyless) verify(e evidence, q question) gate.Signature {
 	return run(e, func(s *steps) error {
 		parsed, err := e.parse(true)
-		s.describe(parsed)
+		s.describe(parsed, e)
 		var leaf *x509.Certificate
 		var content verify.VerificationContent
 		if parsed != nil {
