@@ -7,6 +7,8 @@ import (
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flux-verify-gate/gate/signer"
 )
 
 // checkController compares the controller's word with what its own rules say of
@@ -72,7 +74,10 @@ func (c comparison) accepted() []Finding {
 	switch {
 	case len(sure) > 0:
 		findings := pass(ControllerDisagrees, "what the registry holds explains the controller's word")
-		return append(findings, c.willRefuse(sure, c.whyNext)...)
+		return append(findings, c.willRefuse(sure, func(now opinion) (string, string) {
+			cause, remedy := c.whyNext(now)
+			return cause, remedy + c.meanwhile()
+		})...)
 	case len(could) > 0:
 		return one(Finding{
 			Code: ControllerDisagrees, Outcome: Note,
@@ -84,8 +89,8 @@ func (c comparison) accepted() []Finding {
 	if replaced := c.which(func(v series) bool { return v.replacedKey(c.verify, c.found) }); len(replaced) > 0 {
 		findings := pass(ControllerDisagrees, "a key that was replaced explains the controller's word")
 		return append(findings, c.willRefuse(replaced, func(opinion) (string, string) {
-			return "no signature is by a required key, so the Secret held another key when the controller verified",
-				"sign the digest with the new key, and then make the controller verify (any change of the spec; 1.10 does so by itself)" + c.meanwhile()
+			return "the key in the Secret was probably replaced, since none of the required keys has signed",
+				"sign the digest with the key that the Secret holds now" + c.meanwhile()
 		})...)
 	}
 	if !c.complete && !c.want.SignedBy(c.found) {
@@ -106,7 +111,7 @@ func (c comparison) accepted() []Finding {
 		// was left out.
 		finding.Outcome, finding.Wait = Unknown, WaitDeadline
 		finding.Title = "the controller accepted, and the search for what explains that was not complete"
-		finding.Remedy = "run again when the registry shows everything; what is being served is signed by a required signer"
+		finding.Remedy = "run again when the registry shows everything" + c.meanwhile()
 	}
 	return one(finding)
 }
@@ -145,28 +150,30 @@ func (c comparison) willRefuse(possible []series, why func(opinion) (cause, reme
 	cause, remedy := why(c.now(last))
 	return one(Finding{
 		Code: WillRefuse, Outcome: Note,
-		Title:    "the condition is green, and the next verification will refuse (source-controller " + names(refusing) + "): " + cause,
+		Title:    "the controller verified it, and the next time will refuse it (source-controller " + names(refusing) + "): " + cause,
 		Expected: "what the live policy accepts, where the controller looks", Found: c.sides(), Remedy: remedy,
 	})
 }
 
-// whyNext says why a signature that was accepted will not be next time, and what
-// to do.
+// whyNext says why a version refuses what is there now, and what to do.
 func (c comparison) whyNext(now opinion) (cause, remedy string) {
-	meanwhile := c.meanwhile()
 	switch now.class {
 	case ClassMultipleIdentities:
-		return "a bundle was attached, and the policy has several identities",
-			"merge the entries of matchOIDCIdentity into one; the suggested entry does that" + meanwhile
+		return "there is a bundle, and the policy has several identities", "merge the entries of matchOIDCIdentity into one; the suggested entry does that"
 	case ClassNoIdentity:
-		return "a bundle was attached, and the policy names no whole identity",
-			"give the policy one identity with an issuer and a subject" + meanwhile
+		return "there is a bundle, and the policy names no whole identity", "give the policy one identity with an issuer and a subject"
 	case ClassBadPattern:
-		return "a bundle was attached, and a pattern of the policy does not compile",
-			"correct the pattern" + meanwhile
+		return "a pattern of the policy does not compile", "correct the pattern"
 	}
-	return "a bundle was attached, which hides the .sig signature",
-		"sign the digest with cosign 3 too, which makes a bundle, or remove the bundle that is not yours" + meanwhile
+	if now.looked == LayoutBundle && slices.ContainsFunc(c.found, c.tagAlone) {
+		return "a bundle hides the .sig signature", "sign the digest with cosign 3 too, which makes a bundle, or remove the bundle that is not yours"
+	}
+	return "nobody whom the live policy accepts has signed", "let such a signer sign the digest, or correct the policy"
+}
+
+// tagAlone says that a .sig signature would be accepted if it were alone.
+func (c comparison) tagAlone(s Signature) bool {
+	return s.Layout == LayoutTag && supported[0].emulate(c.verify, []Signature{s}).accepts
 }
 
 // meanwhile says whether the deployment is safe as it is.
@@ -192,8 +199,8 @@ func (c comparison) outstanding() []Finding {
 		return nil
 	}
 	return c.willRefuse(c.versions, func(now opinion) (string, string) {
-		return fmt.Sprintf("it was given for generation %d, and the policy of generation %d is not met", condition.ObservedGeneration, c.source.Object.Generation),
-			"let a signer whom the policy accepts sign the digest, or correct the policy. What is being served stays, verified by the older policy only"
+		cause, remedy := c.whyNext(now)
+		return fmt.Sprintf("the policy changed after generation %d: %s", condition.ObservedGeneration, cause), remedy + c.meanwhile()
 	})
 }
 
@@ -218,7 +225,7 @@ func (c comparison) refused() []Finding {
 	default:
 		return nil
 	}
-	const kept = "What is being served stays, although the controller refuses it; nothing newer is taken in"
+	const kept = "What is being served stays, and nothing newer is taken in until then"
 	if late := slices.DeleteFunc(slices.Clone(earlier), func(v series) bool { return !accepting(v) }); len(late) > 0 {
 		finding := Finding{
 			Code: ControllerDisagrees, Outcome: Note,
@@ -232,8 +239,16 @@ func (c comparison) refused() []Finding {
 		}
 		return one(finding)
 	}
-	if slices.ContainsFunc(c.versions, same) {
-		return pass(ControllerDisagrees, "what the registry holds explains the controller's refusal")
+	if agreeing := c.which(same); len(agreeing) > 0 {
+		if !c.want.SignedBy(c.found) {
+			return pass(ControllerDisagrees, "what the registry holds explains the controller's refusal")
+		}
+		cause, remedy := c.whyNext(c.now(agreeing[len(agreeing)-1]))
+		return one(Finding{
+			Code: ControllerDisagrees, Outcome: Note,
+			Title:    "a required signer has signed, and the controller refuses as source-controller " + names(agreeing) + " does: " + cause,
+			Expected: "what the live policy accepts, where the controller looks", Found: c.sides(), Remedy: remedy + ". " + kept,
+		})
 	}
 	if slices.ContainsFunc(c.versions, func(v series) bool { return c.now(v).unsure }) {
 		return one(Finding{
@@ -254,69 +269,112 @@ func (c comparison) refused() []Finding {
 // shown is how many candidates are listed one by one.
 const shown = 4
 
-// sides says which layout each of the two looked at, and which identities each
-// saw: the controller by version, as far as the versions differ.
+// sides says which identities the gate saw and where, and then which layout the
+// controller looks at and what it makes of it: by version, as far as the
+// versions differ.
 func (c comparison) sides() string {
-	var parts []string
-	for _, v := range c.versions {
-		now := c.now(v)
-		text := placeOf(now) + now.why
-		if n := len(parts); n > 0 && strings.HasSuffix(parts[n-1], " "+text) {
-			parts[n-1] = strings.TrimSuffix(parts[n-1], " "+text) + ", " + v.name + " " + text
-			continue
-		}
-		parts = append(parts, v.name+" "+text)
-	}
 	var seen []string
 	for n, s := range c.found {
 		if n == shown && len(c.found) > shown+1 {
 			seen = append(seen, fmt.Sprintf("and %d more", len(c.found)-shown))
 			break
 		}
-		seen = append(seen, describe(s))
+		text := describe(s)
+		if len(c.found) > 1 {
+			text = fmt.Sprintf("(%d) %s", n+1, text)
+		}
+		seen = append(seen, text)
 	}
 	if len(seen) == 0 {
 		seen = []string{"nothing"}
 	}
-	return "source-controller " + strings.Join(parts, "; ") + ". The gate sees " + strings.Join(seen, "; ")
+	type group struct {
+		versions []series
+		text     string
+	}
+	var groups []group
+	for _, v := range c.versions {
+		text := c.tell(c.now(v))
+		if n := len(groups); n > 0 && groups[n-1].text == text {
+			groups[n-1].versions = append(groups[n-1].versions, v)
+			continue
+		}
+		groups = append(groups, group{[]series{v}, text})
+	}
+	var parts []string
+	for _, g := range groups {
+		parts = append(parts, names(g.versions)+" "+g.text)
+	}
+	return "the gate sees " + strings.Join(seen, "; ") + ". source-controller " + strings.Join(parts, "; ")
 }
 
-// placeOf says where a controller looks.
-func placeOf(o opinion) string {
+// tell says where a controller looks and what it makes of it.
+func (c comparison) tell(o opinion) string {
+	text := o.why
 	switch {
 	case o.unsure && o.looked == LayoutBundle, o.looked == "":
-		return ""
 	case o.looked == LayoutBundle:
-		return "looks at the bundles only and "
+		text = "looks at the bundles only and " + text
+	default:
+		text = "looks at the .sig tag and " + text
 	}
-	return "looks at the .sig tag and "
+	if o.by == nil {
+		return text
+	}
+	if len(c.found) == 1 {
+		return text + " it"
+	}
+	return fmt.Sprintf("%s (%d)", text, 1+slices.IndexFunc(c.found, func(s Signature) bool {
+		return s.Verified && s.Layout == o.by.Layout && s.Kind == o.by.Kind && s.Identity == o.by.Identity && s.Key == o.by.Key
+	}))
 }
 
 // describe says in a few words what the gate saw of one candidate.
 func describe(s Signature) string {
-	where, kind := "a bundle", string(s.Kind)
-	if s.Layout == LayoutTag {
-		where = "a .sig"
-	}
+	kind, where := string(s.Kind), "in a bundle"
 	if kind == "" {
 		kind = "candidate"
 	}
-	text := fmt.Sprintf("%s %s by %s", where, kind, identityOrKey(s))
-	if s.Verified {
-		return text + ", valid"
+	if s.Layout == LayoutTag {
+		where = "under the .sig tag"
 	}
-	text += ", refused at the step " + string(s.Step)
-	if slices.ContainsFunc(s.EntryKinds, rekorV2) {
-		text += " (log entry " + strings.Join(s.EntryKinds, ", ") + ")"
+	text := "a valid " + kind + " " + where
+	if !s.Verified {
+		text = "a " + kind + " " + where + ", refused at the step " + string(s.Step)
+	}
+	switch {
+	case s.Identity != (signer.Identity{}):
+		text += ", by " + s.Identity.Subject
+	case s.Key != "":
+		text += ", by a required key"
+	}
+	if !s.Verified && slices.ContainsFunc(s.EntryKinds, rekorV2) {
+		text += ", with a log entry " + strings.Join(s.EntryKinds, ", ")
 	}
 	return text
 }
 
-// names lists versions.
+// names lists versions, neighbours as a range.
 func names(list []series) string {
 	var texts []string
-	for _, v := range list {
-		texts = append(texts, v.name)
+	for i := 0; i < len(list); i++ {
+		first := i
+		for i+1 < len(list) && place(list[i+1]) == place(list[i])+1 {
+			i++
+		}
+		switch i - first {
+		case 0:
+			texts = append(texts, list[i].name)
+		case 1:
+			texts = append(texts, list[first].name, list[i].name)
+		default:
+			texts = append(texts, list[first].name+" to "+list[i].name)
+		}
 	}
 	return strings.Join(texts, ", ")
+}
+
+// place is where a version stands among those that are known.
+func place(v series) int {
+	return slices.IndexFunc(supported, func(other series) bool { return other.name == v.name })
 }

@@ -60,8 +60,8 @@ func TestCheckController(t *testing.T) {
 		{"both refuse", keylessPolicy("^main$"), metav1.ConditionFalse, wrongSigner, []Signature{signatureBy(LayoutBundle, "other")}, false, "controller-disagrees:pass"},
 		{"the controller refuses what it should accept", keylessPolicy("^main$"), metav1.ConditionFalse, wrongSigner, []Signature{bundle, tag}, false, "controller-disagrees:fail"},
 		{"an old controller, which sees no bundle, refuses for another reason", keylessPolicy("^main$"), metav1.ConditionFalse, wrongSigner, []Signature{bundle}, false, "controller-disagrees:fail"},
-		{"an unreadable bundle may explain anything", keylessPolicy("^main$"), metav1.ConditionFalse, wrongSigner, []Signature{refusedAt(LayoutBundle, StepParse)}, false, "controller-disagrees:pass"},
-		{"the signature came later", keylessPolicy("^main$"), metav1.ConditionFalse, unsigned, []Signature{bundle}, false, ""},
+		{"an unreadable bundle may explain anything", keylessPolicy("^main$"), metav1.ConditionFalse, wrongSigner, []Signature{refusedAt(LayoutBundle, StepParse)}, false, "controller-disagrees:note"},
+		{"the signature came later", keylessPolicy("^main$"), metav1.ConditionFalse, unsigned, []Signature{bundle}, false, "controller-disagrees:note"},
 		{"trouble says nothing about signatures", keylessPolicy("^main$"), metav1.ConditionFalse, trouble, []Signature{bundle}, false, ""},
 		{"neither does an unknown status", keylessPolicy("^main$"), metav1.ConditionUnknown, "", []Signature{bundle}, false, ""},
 	}

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-
-	"flux-verify-gate/gate/signer"
 )
 
 // series is a line of source-controller releases that verifies in one way. What
@@ -71,7 +69,7 @@ type opinion struct {
 	looked Layout
 	// by is the signature that is accepted.
 	by *Signature
-	// why ends a sentence that begins with the controller's name.
+	// why ends a sentence that begins with the controller.
 	why string
 }
 
@@ -87,7 +85,7 @@ func (v series) emulate(verify *sourcev1.OCIRepositoryVerification, found []Sign
 		switch {
 		case s.Layout == LayoutTag:
 			tags = append(tags, s)
-		case !v.bundles || tooOld(s):
+		case !v.bundles || v.passesOver(s):
 		case unread(s):
 			doubtful = append(doubtful, s)
 		default:
@@ -106,13 +104,17 @@ func (v series) emulate(verify *sourcev1.OCIRepositoryVerification, found []Sign
 	if hidden := v.judge(verify, LayoutBundle, doubtful); hidden.refuses() && o.refuses() && hidden.class == o.class {
 		return o
 	}
-	return opinion{unsure: true, looked: LayoutBundle, why: "may or may not be able to read a bundle that the gate cannot read"}
+	return opinion{unsure: true, looked: LayoutBundle, why: "may be able to read a bundle that the gate cannot read"}
 }
 
-// tooOld says that a controller passes over a bundle because of its version
-// (cosign v3, pkg/oci/remote, Bundle).
-func tooOld(s Signature) bool {
-	return strings.HasSuffix(s.MediaType, ";version=0.1") || strings.HasSuffix(s.MediaType, ";version=0.2")
+// passesOver says that the controller passes over a bundle as if it were none:
+// because of its version (cosign v3, pkg/oci/remote, Bundle), or because it has
+// a log entry of a kind that cannot be read.
+func (v series) passesOver(s Signature) bool {
+	if strings.HasSuffix(s.MediaType, ";version=0.1") || strings.HasSuffix(s.MediaType, ";version=0.2") {
+		return true
+	}
+	return !v.dsseV2 && s.Step == StepParse && unread(s) && slices.Contains(s.EntryKinds, "dsse/0.0.2")
 }
 
 // unread says that the gate did not come to know what a candidate is. The media
@@ -147,9 +149,9 @@ func (v series) decide(verify *sourcev1.OCIRepositoryVerification, layout Layout
 	accepted, bad := matching(entries, layout, seen)
 	switch {
 	case len(accepted) > 0 && v.sharedTime && layout == LayoutBundle && !slices.ContainsFunc(accepted, ofRekorV2) && slices.ContainsFunc(seen, ofRekorV2):
-		return opinion{unsure: true, why: "may ask " + identityOrKey(accepted[0]) + "'s bundle for a time stamp, because of a bundle of Rekor v2 beside it"}
+		return opinion{unsure: true, why: "may ask the right bundle for a time stamp, because of a bundle of Rekor v2 beside it"}
 	case len(accepted) > 0:
-		return opinion{accepts: true, by: &accepted[0], why: "accepts the " + string(accepted[0].Kind) + " by " + identityOrKey(accepted[0])}
+		return opinion{accepts: true, by: &accepted[0], why: "accepts"}
 	case slices.ContainsFunc(seen, v.mayReadOtherwise):
 		return opinion{unsure: true, why: "may read differently what the gate refuses"}
 	case bad:
@@ -166,7 +168,7 @@ func (v series) decide(verify *sourcev1.OCIRepositoryVerification, layout Layout
 func decideKeyed(layout Layout, seen []Signature) opinion {
 	for _, s := range seen {
 		if s.Verified && s.Key != "" {
-			return opinion{accepts: true, by: &s, why: "accepts the " + string(s.Kind) + " by the key"}
+			return opinion{accepts: true, by: &s, why: "accepts"}
 		}
 	}
 	if slices.ContainsFunc(seen, func(s Signature) bool { return unread(s) || s.Step == StepParse }) {
@@ -185,17 +187,17 @@ func decideKeyed(layout Layout, seen []Signature) opinion {
 func refusesBundles(entries []sourcev1.OIDCIdentityMatch) *opinion {
 	switch {
 	case len(entries) == 0:
-		return &opinion{class: ClassNoIdentity, why: "refuses every bundle, because the policy has no identity"}
+		return &opinion{class: ClassNoIdentity, why: "refuses every bundle: the policy has no identity"}
 	case len(entries) > 1:
-		return &opinion{class: ClassMultipleIdentities, why: "refuses every bundle, because the policy has several identities"}
+		return &opinion{class: ClassMultipleIdentities, why: "refuses every bundle: the policy has several identities"}
 	}
 	for _, pattern := range []string{entries[0].Subject, entries[0].Issuer} {
 		if _, err := regexp.Compile(pattern); err != nil {
-			return &opinion{class: ClassBadPattern, why: "refuses every bundle, because it cannot compile a pattern of the policy"}
+			return &opinion{class: ClassBadPattern, why: "refuses every bundle: a pattern of the policy does not compile"}
 		}
 	}
 	if entries[0].Issuer == "" || entries[0].Subject == "" {
-		return &opinion{class: ClassNoIdentity, why: "refuses every bundle, because the policy leaves issuer or subject empty"}
+		return &opinion{class: ClassNoIdentity, why: "refuses every bundle: the policy leaves issuer or subject empty"}
 	}
 	return nil
 }
@@ -297,15 +299,4 @@ func (v series) replacedKey(verify *sourcev1.OCIRepositoryVerification, found []
 	return verify.SecretRef != nil && slices.ContainsFunc(found, func(s Signature) bool {
 		return s.Step == StepSignature && (v.bundles || s.Layout == LayoutTag)
 	})
-}
-
-// identityOrKey names who made a signature.
-func identityOrKey(s Signature) string {
-	switch {
-	case s.Identity != (signer.Identity{}):
-		return s.Identity.Subject
-	case s.Key != "":
-		return "a required key"
-	}
-	return "somebody unknown"
 }

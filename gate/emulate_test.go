@@ -173,7 +173,10 @@ func TestEmulate(t *testing.T) {
 
 		{"a good bundle of Rekor v2", main, []Signature{v2}, "no-signature accepts"},
 		{"a foreign bundle of Rekor v2", main, []Signature{loggedAs(foreign, "hashedrekord/0.0.2")}, "no-signature wrong-signer"},
-		{"a bundle with the other kind of Rekor v2", main, []Signature{loggedAs(refusedAt(LayoutBundle, StepParse), "dsse/0.0.2")}, "no-signature unsure"},
+		{"a bundle with the other kind of Rekor v2", main, []Signature{loggedAs(refusedAt(LayoutBundle, StepParse), "dsse/0.0.2")}, "no-signature unsure no-signature"},
+		{"a bundle with the other kind of Rekor v2 before a tag signature", main, []Signature{tag, loggedAs(refusedAt(LayoutBundle, StepParse), "dsse/0.0.2")}, "accepts unsure accepts"},
+		{"a bundle with the other kind of Rekor v2 that is refused for something else", main, []Signature{tag, typed(loggedAs(refusedAt(LayoutBundle, StepParse), "dsse/0.0.2"), bundleV03)}, "accepts unsure"},
+		{"a bundle with the other kind of Rekor v2 that cannot be had", main, []Signature{tag, loggedAs(refusedAt(LayoutBundle, StepFetch), "dsse/0.0.2")}, "accepts unsure"},
 		{"a bundle of Rekor v2 that is refused", main, []Signature{typed(loggedAs(refusedAt(LayoutBundle, StepLog), "hashedrekord/0.0.2"), bundleV03)}, "no-signature unsure wrong-signer"},
 		{"a good bundle beside one of Rekor v2", main, []Signature{v1, loggedAs(foreign, "hashedrekord/0.0.2")}, "no-signature unsure unsure accepts"},
 		{"good bundles of both", main, []Signature{v1, v2}, "no-signature accepts"},
@@ -227,8 +230,8 @@ func TestCouldBe(t *testing.T) {
 		fingerprint string
 		want        string
 	}{
-		{nil, "", "1.7, 1.8, 1.9, 1.10"},
-		{keylessPolicy("^main$"), "", "1.7, 1.8, 1.9, 1.10"},
+		{nil, "", "1.7 to 1.10"},
+		{keylessPolicy("^main$"), "", "1.7 to 1.10"},
 		{root, "", "1.9, 1.10"},
 		{nil, "sha256:x", "1.10"},
 		{root, "sha256:x", "1.10"},
