@@ -162,6 +162,7 @@ func TestEmulate(t *testing.T) {
 		{"a bundle that cannot be read beside a foreign one", main, []Signature{refusedAt(LayoutBundle, StepParse), foreign}, "no-signature unsure"},
 		{"a bundle that cannot be read, and a policy that refuses every bundle", keylessPolicy("^main$", "^x$"), []Signature{refusedAt(LayoutBundle, StepParse)}, "no-signature unsure"},
 		{"a bundle that cannot be read and a tag signature, which no key made", keyPolicy(), []Signature{tag, refusedAt(LayoutBundle, StepParse)}, "no-matching-key unsure"},
+		{"a bad pattern, whatever can be read", entry(".", "(?!x)"), []Signature{tag, refusedAt(LayoutBundle, StepParse)}, "bad-pattern"},
 		{"a bundle of version 0.2", main, []Signature{typed(refusedAt(LayoutBundle, StepParse), bundleV02)}, "no-signature"},
 		{"a bundle of version 0.1", main, []Signature{typed(refusedAt(LayoutBundle, StepParse), "application/vnd.dev.sigstore.bundle+json;version=0.1")}, "no-signature"},
 		{"a bundle of version 0.2 beside a tag signature", main, []Signature{tag, typed(refusedAt(LayoutBundle, StepParse), bundleV02)}, "accepts"},
