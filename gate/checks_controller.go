@@ -213,7 +213,7 @@ func (c comparison) refused() []Finding {
 		return nil
 	}
 	class := classify(condition.Message)
-	same := func(v series) bool { now := c.now(v); return now.refuses() && now.class == class }
+	same := func(v series) bool { return c.now(v).class == class }
 	earlier := c.which(func(v series) bool { return !same(v) && v.couldHaveRefused(c.verify, c.found, class) })
 	accepting := func(v series) bool { return c.now(v).accepts }
 	switch class {

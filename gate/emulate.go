@@ -63,7 +63,7 @@ type opinion struct {
 	accepts bool
 	// unsure says that either answer is possible; accepts is then false.
 	unsure bool
-	// class is the class of a refusal.
+	// class is the class of a refusal; empty for any other opinion.
 	class Class
 	// looked is the layout that decided; empty where there was nothing.
 	looked Layout
@@ -287,8 +287,7 @@ func (v series) couldHaveRefused(verify *sourcev1.OCIRepositoryVerification, fou
 	earlier := slices.DeleteFunc(slices.Clone(found), func(s Signature) bool {
 		return !v.emulate(verify, []Signature{s}).refuses()
 	})
-	o := v.emulate(verify, earlier)
-	return o.refuses() && o.class == class
+	return v.emulate(verify, earlier).class == class
 }
 
 // replacedKey says whether a key that the gate does not know may explain that

@@ -163,6 +163,9 @@ func TestEmulate(t *testing.T) {
 		{"a bundle that cannot be read, and a policy that refuses every bundle", keylessPolicy("^main$", "^x$"), []Signature{refusedAt(LayoutBundle, StepParse)}, "no-signature unsure"},
 		{"a bundle that cannot be read and a tag signature, which no key made", keyPolicy(), []Signature{tag, refusedAt(LayoutBundle, StepParse)}, "no-matching-key unsure"},
 		{"a bad pattern, whatever can be read", entry(".", "(?!x)"), []Signature{tag, refusedAt(LayoutBundle, StepParse)}, "bad-pattern"},
+		{"a bundle of another kind of statement, where a key is wanted", keyPolicy(), []Signature{typed(refusedAt(LayoutBundle, StepParse), bundleV03)}, "no-matching-key unsure"},
+		{"a bad issuer pattern beside an empty subject, and a bundle", entry("(?!x)", ""), []Signature{bundle}, "no-signature bad-pattern"},
+		{"a tag signature that cannot be had", main, []Signature{refusedAt(LayoutTag, StepFetch)}, "unsure"},
 		{"a bundle of version 0.2", main, []Signature{typed(refusedAt(LayoutBundle, StepParse), bundleV02)}, "no-signature"},
 		{"a bundle of version 0.1", main, []Signature{typed(refusedAt(LayoutBundle, StepParse), "application/vnd.dev.sigstore.bundle+json;version=0.1")}, "no-signature"},
 		{"a bundle of version 0.2 beside a tag signature", main, []Signature{tag, typed(refusedAt(LayoutBundle, StepParse), bundleV02)}, "accepts"},
@@ -219,6 +222,27 @@ func answer(o opinion) string {
 		return "unsure"
 	}
 	return string(o.class)
+}
+
+// TestWhy tells refusals apart that are of one class.
+func TestWhy(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		verify *sourcev1.OCIRepositoryVerification
+		found  []Signature
+		why    string
+	}{
+		{keylessPolicy("^main$"), nil, "finds no signature"},
+		{keylessPolicy("^main$"), []Signature{signatureBy(LayoutTag, "other")}, "finds none by an identity of the policy"},
+		{keylessPolicy("^main$"), []Signature{refusedAt(LayoutTag, StepTime)}, "finds none that verifies"},
+		{keylessPolicy("^main$"), []Signature{signedWithKey(LayoutTag)}, "finds none that verifies"},
+		{keyPolicy(), nil, "finds no signature"},
+		{keyPolicy(), []Signature{signatureBy(LayoutTag, "main")}, "finds none by a key"},
+	} {
+		if got := supported[2].emulate(tt.verify, tt.found); got.why != tt.why {
+			t.Errorf("got %q, want %q", got.why, tt.why)
+		}
+	}
 }
 
 // TestCouldBe leaves out the versions that cannot have written an object.
