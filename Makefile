@@ -4,6 +4,7 @@
 # make e2e, make e2e-all   only the scenarios on a real Flux and Sigstore
 # make stack-up, make stack-down   that Flux and Sigstore, to look around in
 # make record   stores what the scenarios show as test data
+# make test-differential   the gate's answers about signatures beside those of cosign
 # make container-smoke   builds the image and runs it as the runner does
 # make lint   formatting, vet, staticcheck, actionlint
 # make build  the binary, as the image has it
@@ -39,6 +40,15 @@ test-stack: programs
 .PHONY: test-live
 test-live: programs
 	$(GO) -C test/live test -race -count=1 ./...
+
+# The real cosign, built on the first run into the user's cache. The test skips
+# without it; here that is a failure.
+.PHONY: test-differential
+test-differential:
+	@mkdir -p $(TOOLS)
+	COSIGN=$$($(GO) -C test/stack run ./cmd/stack build cosign) $(GO) test -count=1 -v -run '^TestDifferential$$' ./gate/signature >$(TOOLS)/differential.log 2>&1; \
+	grep -E '^ *(--- FAIL|FAIL|ok|panic:)|differential_test.go' $(TOOLS)/differential.log; \
+	grep -q '^--- PASS: TestDifferential ' $(TOOLS)/differential.log || { tail -n 40 $(TOOLS)/differential.log; echo "the gate was not compared with cosign, or differs from it"; exit 1; }
 
 # It needs root and buildah, which it installs by apt-get; test/container/run
 # says what happens where they cannot be had.

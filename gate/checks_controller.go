@@ -2,29 +2,32 @@ package gate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"flux-verify-gate/gate/signer"
 )
 
 // checkController compares the controller's word with what its own rules say of
 // the signatures that the gate has found. Two opinions that differ are a
 // finding, in either direction; a difference that a version or the passing of
-// time explains is not.
+// time explains is not, but is told where it needs somebody to act.
 func checkController(f *facts) []Finding {
 	s := f.evidence.Signatures
 	if !f.comparable() || !s.IsOf(f.source) {
 		return nil
 	}
-	verify := f.source.Object.Spec.Verify
+	c := comparison{facts: f, verify: f.source.Object.Spec.Verify, found: s.Found, complete: s.Complete, versions: couldBe(f.source)}
 	switch f.source.verification() {
 	case verificationGood:
-		return f.explainAccepted(verify, *s)
+		return c.accepted()
 	case verificationBad:
-		return f.explainRefused(verify, *s)
+		return c.refused()
 	}
-	return nil
+	return c.outstanding()
 }
 
 // comparable says whether the gate verified under the same trust as the
@@ -41,132 +44,337 @@ func (f *facts) comparable() bool {
 	return verify.SecretRef == nil && f.sameRoot()
 }
 
-// explainAccepted looks for a series that could have said True.
-func (f *facts) explainAccepted(verify *sourcev1.OCIRepositoryVerification, s Signatures) []Finding {
-	var possible, refusing []series
-	for _, v := range couldBe(f.source) {
-		if !v.couldHaveAccepted(verify, s.Found) {
-			continue
+// comparison is one comparison of the controller's word with the rules of the
+// versions that may have given it.
+type comparison struct {
+	*facts
+	verify   *sourcev1.OCIRepositoryVerification
+	found    []Signature
+	complete bool
+	versions []series
+}
+
+// which gives the versions of which something holds.
+func (c comparison) which(holds func(series) bool) []series {
+	var list []series
+	for _, v := range c.versions {
+		if holds(v) {
+			list = append(list, v)
 		}
-		possible = append(possible, v)
-		if now := v.emulate(verify, s.Found); !now.accepts && !now.unsure {
+	}
+	return list
+}
+
+func (c comparison) now(v series) opinion { return v.emulate(c.verify, c.found) }
+
+// accepted looks for a version that could have said True.
+func (c comparison) accepted() []Finding {
+	sure := c.which(func(v series) bool { _, sure := v.couldHaveAccepted(c.verify, c.found); return sure })
+	could := c.which(func(v series) bool { could, _ := v.couldHaveAccepted(c.verify, c.found); return could })
+	switch {
+	case len(sure) > 0:
+		findings := pass(ControllerDisagrees, "what the registry holds explains the controller's word")
+		return append(findings, c.willRefuse(sure, func(now opinion) (string, string) {
+			cause, remedy := c.whyNext(now)
+			return cause, remedy + c.meanwhile()
+		})...)
+	case len(could) > 0:
+		return one(Finding{
+			Code: ControllerDisagrees, Outcome: Note,
+			Title:    "only what the gate cannot read explains that the controller accepted",
+			Expected: "a signature that both can read", Found: c.sides(),
+			Remedy: "sign again with a current cosign, or remove what cannot be read" + c.meanwhile(),
+		})
+	}
+	if replaced := c.which(func(v series) bool { return v.replacedKey(c.verify, c.found) }); len(replaced) > 0 {
+		findings := pass(ControllerDisagrees, "a key that was replaced explains the controller's word")
+		return append(findings, c.willRefuse(replaced, func(opinion) (string, string) {
+			return "the key in the Secret was probably replaced, since none of the required keys has signed",
+				"sign the digest with the key that the Secret holds now" + c.meanwhile()
+		})...)
+	}
+	if !c.complete && !c.want.SignedBy(c.found) {
+		return nil // what could not be looked at is the cause, and says it
+	}
+	finding := Finding{
+		Code: ControllerDisagrees, Outcome: Fail, Wait: WaitOnceMore,
+		Expected: "a signature that the live policy accepts, in a place that the controller looks at", Found: c.sides(),
+	}
+	finding.Title, finding.Remedy = c.whyNever()
+	if len(c.found) == 0 {
+		// As long as unsigned waits for a signature that is on its way, for
+		// example into a mirror, this must not end the waiting.
+		finding.Wait = WaitMinute
+	}
+	if !c.complete {
+		// A required signer has signed, so nobody else says that something
+		// was left out.
+		finding.Outcome, finding.Wait = Unknown, WaitDeadline
+		finding.Title = "the controller accepted, and the search for what explains that was not complete"
+		finding.Remedy = "run again when the registry shows everything" + c.meanwhile()
+	}
+	return one(finding)
+}
+
+// whyNever says what may be behind a True that no version could give.
+func (c comparison) whyNever() (title, remedy string) {
+	if len(c.found) == 0 {
+		return "the controller accepted a signature, and the registry holds none",
+			"see whether it was removed, or not copied to this repository; sign the digest again" + c.meanwhile()
+	}
+	if c.verify.SecretRef != nil {
+		return "the controller accepted a key's signature, and none in the registry is by a required key",
+			"compare the keys in the Secret with required-keys, then make the controller verify again (any change of the spec)" + c.meanwhile()
+	}
+	if len(c.verify.MatchOIDCIdentity) > 1 {
+		return "the controller accepted, and with several identities no version accepts these bundles",
+			"merge the entries of matchOIDCIdentity into one: the policy probably changed while the controller verified" + c.meanwhile()
+	}
+	return "the controller accepted, and nobody whom the live policy accepts has signed",
+		"make the controller verify again (any change of the spec): the policy probably changed while it verified" + c.meanwhile()
+}
+
+// willRefuse notes that these versions, which may be the one that said True,
+// would refuse now; why gives the cause and the next step.
+func (c comparison) willRefuse(possible []series, why func(opinion) (cause, remedy string)) []Finding {
+	var refusing []series
+	for _, v := range possible {
+		if c.now(v).refuses() {
 			refusing = append(refusing, v)
 		}
 	}
-	if len(possible) == 0 {
-		if !s.Complete && !f.want.SignedBy(s.Found) {
-			return nil // what could not be looked at is the cause, and says it
-		}
-		finding := Finding{
-			Code: ControllerDisagrees, Outcome: Fail, Wait: WaitOnceMore,
-			Title:    "the controller says that it verified the signature, and nothing in the registry explains that",
-			Expected: "a signature that the live policy accepts, in a layout that the controller looks at",
-			Found:    f.sides(verify, s),
-			Remedy:   "do not promote. The policy may have changed while a verification ran: make the controller verify again (any change of the spec), then run the gate again",
-		}
-		if len(s.Found) == 0 {
-			// As long as unsigned waits for a signature that is on its way, for
-			// example into a mirror, this must not end the waiting.
-			finding.Wait = WaitMinute
-		}
-		if !s.Complete {
-			// A required signer has signed, so nobody else says that something
-			// was left out.
-			finding.Outcome, finding.Wait = Unknown, WaitDeadline
-			finding.Title = "the controller says that it verified the signature, and the search for what explains that was not complete"
-		}
-		return one(finding)
-	}
-	findings := pass(ControllerDisagrees, "what the registry holds explains the controller's word")
-	if len(refusing) > 0 {
-		now := refusing[len(refusing)-1].emulate(verify, s.Found)
-		findings = append(findings, Finding{
-			Code: WillRefuse, Outcome: Note,
-			Title:    "the condition is green now, and the next verification will refuse (source-controller " + names(refusing) + ")",
-			Expected: "signatures that the live policy accepts now", Found: "the controller " + now.why + " (" + layoutOf(now) + ")",
-			Remedy: willRefuseRemedy(now),
-		})
-	}
-	return findings
-}
-
-// explainRefused looks for a series that refuses for the reason that the
-// condition gives. That nothing was found, or no key matched, is explained by a
-// signature or key that came later; trouble with a service, a Secret or an
-// unknown text says nothing about signatures.
-func (f *facts) explainRefused(verify *sourcev1.OCIRepositoryVerification, s Signatures) []Finding {
-	c := f.source.anyWith(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
-	class := classify(c.Message)
-	switch class {
-	case ClassWrongSigner, ClassMultipleIdentities, ClassNoIdentity, ClassBadPattern:
-	default:
+	if len(refusing) == 0 {
 		return nil
 	}
-	if c.ObservedGeneration != f.source.Object.Generation || f.source.failedDigest() != s.Digest {
-		return nil
-	}
-	for _, v := range couldBe(f.source) {
-		if now := v.emulate(verify, s.Found); now.unsure || !now.accepts && now.class == class {
-			return pass(ControllerDisagrees, "what the registry holds explains the controller's refusal")
-		}
-	}
+	last := refusing[len(refusing)-1]
+	cause, remedy := why(c.now(last))
 	return one(Finding{
-		Code: ControllerDisagrees, Outcome: Fail, Wait: WaitOnceMore,
-		Title:    "the controller refuses signatures that every known version should accept under this policy",
-		Expected: "SourceVerified True", Found: f.sides(verify, s) + "; the controller says: " + c.Message,
-		Remedy: "see whether the signature arrived after the controller's last try (request a reconciliation), and whether its trusted root is current. What is being served is still the older artifact",
+		Code: WillRefuse, Outcome: Note,
+		Title:    "the controller verified it, and the next time will refuse it (source-controller " + names(refusing) + "): " + cause,
+		Expected: "what the live policy accepts, where the controller looks", Found: c.sides(), Remedy: remedy,
 	})
 }
 
-// sides says which layout each of the two looked at, and which identities each
-// saw.
-func (f *facts) sides(verify *sourcev1.OCIRepositoryVerification, s Signatures) string {
-	var parts []string
-	for _, v := range couldBe(f.source) {
-		now := v.emulate(verify, s.Found)
-		parts = append(parts, fmt.Sprintf("source-controller %s %s (%s)", v.name, now.why, layoutOf(now)))
+// whyNext says why a version refuses what is there now, and what to do.
+func (c comparison) whyNext(now opinion) (cause, remedy string) {
+	switch now.class {
+	case ClassMultipleIdentities:
+		return "there is a bundle, and the policy has several identities", "merge the entries of matchOIDCIdentity into one; the suggested entry does that"
+	case ClassNoIdentity:
+		return "there is a bundle, and the policy names no whole identity", "give the policy one identity with an issuer and a subject"
+	case ClassBadPattern:
+		return "a pattern of the policy does not compile", "correct the pattern"
 	}
-	var seen []string
-	for _, found := range s.Found {
-		state := "valid"
-		if !found.Verified {
-			state = "refused at the step " + string(found.Step)
+	if now.looked == LayoutBundle && slices.ContainsFunc(c.found, c.tagAlone) {
+		return "a bundle hides the .sig signature", "sign the digest with cosign 3 too, which makes a bundle, or remove the bundle that is not yours"
+	}
+	return "nobody whom the live policy accepts has signed", "let such a signer sign the digest, or correct the policy"
+}
+
+// tagAlone says that a .sig signature would be accepted if it were alone.
+func (c comparison) tagAlone(s Signature) bool {
+	return s.Layout == LayoutTag && supported[0].emulate(c.verify, []Signature{s}).accepts
+}
+
+// meanwhile says whether the deployment is safe as it is.
+func (c comparison) meanwhile() string {
+	if c.want.SignedBy(c.found) {
+		return ". What is being served stays, and is safe: a required signer has signed it"
+	}
+	return ". Do not promote: what is being served stays, and nobody required has signed it"
+}
+
+// outstanding looks ahead where the newest generation has not been verified yet:
+// a policy that was narrowed is refused then if nobody whom it accepts has
+// signed.
+func (c comparison) outstanding() []Finding {
+	condition := c.source.condition(sourcev1.SourceVerifiedCondition)
+	if !c.complete || condition == nil || condition.Status != metav1.ConditionTrue || condition.ObservedGeneration >= c.source.Object.Generation {
+		return nil
+	}
+	if revision, ok := verifiedRevision(condition.Message); !ok || revision != c.source.revision() {
+		return nil
+	}
+	if slices.ContainsFunc(c.versions, func(v series) bool { return !c.now(v).refuses() }) {
+		return nil
+	}
+	return c.willRefuse(c.versions, func(now opinion) (string, string) {
+		cause, remedy := c.whyNext(now)
+		return fmt.Sprintf("the policy changed after generation %d: %s", condition.ObservedGeneration, cause), remedy + c.meanwhile()
+	})
+}
+
+// refused looks for a version that refuses for the reason that the condition
+// gives. Trouble with a service, a Secret or an unknown text says nothing about
+// signatures.
+func (c comparison) refused() []Finding {
+	condition := c.source.anyWith(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
+	if condition.ObservedGeneration != c.source.Object.Generation || c.source.failedDigest() != c.evidence.Signatures.Digest {
+		return nil
+	}
+	class := classify(condition.Message)
+	same := func(v series) bool { return c.now(v).class == class }
+	earlier := c.which(func(v series) bool { return !same(v) && v.couldHaveRefused(c.verify, c.found, class) })
+	accepting := func(v series) bool { return c.now(v).accepts }
+	switch class {
+	case ClassWrongSigner, ClassMultipleIdentities, ClassNoIdentity, ClassBadPattern:
+	case ClassNoSignature, ClassNoMatchingKey:
+		if !slices.ContainsFunc(earlier, accepting) {
+			return nil // unsigned, or whoever else signed, says it
 		}
-		seen = append(seen, fmt.Sprintf("%s %s by %s, %s", found.Layout, found.Kind, identityOrKey(found), state))
+	default:
+		return nil
+	}
+	const kept = "What is being served stays, and nothing newer is taken in until then"
+	if late := slices.DeleteFunc(slices.Clone(earlier), func(v series) bool { return !accepting(v) }); len(late) > 0 {
+		finding := Finding{
+			Code: ControllerDisagrees, Outcome: Note,
+			Title:    "the signature came after the controller's last try (source-controller " + names(late) + ")",
+			Expected: "a try after the signature", Found: c.sides(),
+			Remedy: "ask for a reconciliation (reconcile: true), or wait for the next. " + kept,
+		}
+		if blind := c.which(same); len(blind) > 0 {
+			finding.Title += ", or it is one that does not look at bundles (" + names(blind) + ")"
+			finding.Remedy = "ask for a reconciliation (reconcile: true); if it still refuses, it needs a .sig signature (cosign 3 with --new-bundle-format=false), or source-controller 1.8. " + kept
+		}
+		return one(finding)
+	}
+	if agreeing := c.which(same); len(agreeing) > 0 {
+		if !c.want.SignedBy(c.found) {
+			return pass(ControllerDisagrees, "what the registry holds explains the controller's refusal")
+		}
+		cause, remedy := c.whyNext(c.now(agreeing[len(agreeing)-1]))
+		return one(Finding{
+			Code: ControllerDisagrees, Outcome: Note,
+			Title:    "a required signer has signed, and the controller refuses as source-controller " + names(agreeing) + " does: " + cause,
+			Expected: "what the live policy accepts, where the controller looks", Found: c.sides(), Remedy: remedy + ". " + kept,
+		})
+	}
+	if slices.ContainsFunc(c.versions, func(v series) bool { return c.now(v).unsure }) {
+		return one(Finding{
+			Code: ControllerDisagrees, Outcome: Note,
+			Title:    "a signature that the controller and the gate may read differently explains the refusal",
+			Expected: "a signature that both can read", Found: c.sides(),
+			Remedy: "sign again with a current cosign, or remove what cannot be read. " + kept,
+		})
+	}
+	return one(Finding{
+		Code: ControllerDisagrees, Outcome: Fail, Wait: WaitOnceMore,
+		Title:    "the controller refuses for a reason that no known version has under this policy",
+		Expected: "SourceVerified True", Found: c.sides() + ". The controller says: " + condition.Message,
+		Remedy: "see whether it reads the same repository, and restart source-controller: it keeps its trusted root for as long as it runs. " + kept,
+	})
+}
+
+// shown is how many candidates are listed one by one.
+const shown = 4
+
+// sides says which identities the gate saw and where, and then which layout the
+// controller looks at and what it makes of it: by version, as far as the
+// versions differ.
+func (c comparison) sides() string {
+	var seen []string
+	for n, s := range c.found {
+		if n == shown && len(c.found) > shown+1 {
+			seen = append(seen, fmt.Sprintf("and %d more", len(c.found)-shown))
+			break
+		}
+		text := describe(s)
+		if len(c.found) > 1 {
+			text = fmt.Sprintf("(%d) %s", n+1, text)
+		}
+		seen = append(seen, text)
 	}
 	if len(seen) == 0 {
 		seen = []string{"nothing"}
 	}
-	return strings.Join(parts, "; ") + "; the gate sees: " + strings.Join(seen, "; ")
+	type group struct {
+		versions []series
+		text     string
+	}
+	var groups []group
+	for _, v := range c.versions {
+		text := c.tell(c.now(v))
+		if n := len(groups); n > 0 && groups[n-1].text == text {
+			groups[n-1].versions = append(groups[n-1].versions, v)
+			continue
+		}
+		groups = append(groups, group{[]series{v}, text})
+	}
+	var parts []string
+	for _, g := range groups {
+		parts = append(parts, names(g.versions)+" "+g.text)
+	}
+	return "the gate sees " + strings.Join(seen, "; ") + ". source-controller " + strings.Join(parts, "; ")
 }
 
-func layoutOf(o opinion) string {
-	switch o.looked {
-	case LayoutBundle:
-		return "it looks at the bundles only, because there are any"
-	case LayoutTag:
-		return "it looks at the tag sha256-….sig"
+// tell says where a controller looks and what it makes of it.
+func (c comparison) tell(o opinion) string {
+	text := o.why
+	switch {
+	case o.unsure && o.looked == LayoutBundle, o.looked == "":
+	case o.looked == LayoutBundle:
+		text = "looks at the bundles only and " + text
+	default:
+		text = "looks at the .sig tag and " + text
 	}
-	return "there is nothing to look at"
+	if o.by == nil {
+		return text
+	}
+	if len(c.found) == 1 {
+		return text + " it"
+	}
+	return fmt.Sprintf("%s (%d)", text, 1+slices.IndexFunc(c.found, func(s Signature) bool {
+		return s.Verified && s.Layout == o.by.Layout && s.Kind == o.by.Kind && s.Identity == o.by.Identity && s.Key == o.by.Key
+	}))
 }
 
-func willRefuseRemedy(o opinion) string {
-	switch o.class {
-	case ClassMultipleIdentities:
-		return "merge the entries of matchOIDCIdentity into one; the suggested entry below does that"
-	case ClassNoIdentity:
-		return "give the policy one identity with an issuer and a subject"
+// describe says in a few words what the gate saw of one candidate.
+func describe(s Signature) string {
+	kind, where := string(s.Kind), "in a bundle"
+	if kind == "" {
+		kind = "candidate"
 	}
-	if o.looked == LayoutBundle {
-		return "sign with a bundle too (cosign v3), or remove the bundle that hides the signature; until the next verification the deployment stays as it is"
+	if s.Layout == LayoutTag {
+		where = "under the .sig tag"
 	}
-	return "sign the digest again by a signer whom the live policy accepts; until the next verification the deployment stays as it is"
+	text := "a valid " + kind + " " + where
+	if !s.Verified {
+		text = "a " + kind + " " + where + ", refused at the step " + string(s.Step)
+	}
+	switch {
+	case s.Identity != (signer.Identity{}):
+		text += ", by " + s.Identity.Subject
+	case s.Key != "":
+		text += ", by a required key"
+	}
+	if !s.Verified && slices.ContainsFunc(s.EntryKinds, rekorV2) {
+		text += ", with a log entry " + strings.Join(s.EntryKinds, ", ")
+	}
+	return text
 }
 
+// names lists versions, neighbours as a range.
 func names(list []series) string {
 	var texts []string
-	for _, v := range list {
-		texts = append(texts, v.name)
+	for i := 0; i < len(list); i++ {
+		first := i
+		for i+1 < len(list) && place(list[i+1]) == place(list[i])+1 {
+			i++
+		}
+		switch i - first {
+		case 0:
+			texts = append(texts, list[i].name)
+		case 1:
+			texts = append(texts, list[first].name, list[i].name)
+		default:
+			texts = append(texts, list[first].name+" to "+list[i].name)
+		}
 	}
 	return strings.Join(texts, ", ")
+}
+
+// place is where a version stands among those that are known.
+func place(v series) int {
+	return slices.IndexFunc(supported, func(other series) bool { return other.name == v.name })
 }

@@ -117,6 +117,8 @@ type variantSignature struct {
 	Repository   string      `yaml:"repository"`
 	RepositoryID string      `yaml:"repository-id"`
 	RunnerEnv    string      `yaml:"runner-environment"`
+	MediaType    string      `yaml:"media-type"`
+	Entries      []string    `yaml:"entries"`
 }
 
 // The bases that most variants start from.
@@ -519,6 +521,7 @@ func (s *variantSignatures) make(t *testing.T, words map[string]string, keyed bo
 		}
 		one.Claims.SourceRepository, one.Claims.SourceRepositoryID = f.Repository, f.RepositoryID
 		one.Claims.RunnerEnvironment = f.RunnerEnv
+		one.MediaType, one.EntryKinds = f.MediaType, f.Entries
 		verified = verified || one.Verified
 		made.Found = append(made.Found, one)
 	}

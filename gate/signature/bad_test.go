@@ -316,6 +316,11 @@ func badCases(t *testing.T) []badCase {
 		{"tag: a key as certificate", gate.StepParse, annotated(annotationCertificate, func(s string) string {
 			return strings.ReplaceAll(s, "CERTIFICATE", "PUBLIC KEY")
 		}), nil},
+		{"tag: a chain not in PEM", gate.StepParse, annotated(annotationChain, func(string) string { return "a chain" }), nil},
+		{"tag: a chain with something else in it", gate.StepParse, annotated(annotationChain, func(s string) string {
+			return s + "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+		}), nil},
+		{"tag: more behind the chain", gate.StepParse, annotated(annotationChain, func(s string) string { return s + "a chain" }), nil},
 		{"tag: a log entry that is no JSON", gate.StepParse, annotated(annotationBundle, func(string) string { return "an entry" }), nil},
 		{"tag: an unknown member in the log entry", gate.StepParse, annotated(annotationBundle, func(s string) string {
 			return strings.Replace(s, `{"Payload"`, `{"Extra":1,"Payload"`, 1)
@@ -356,6 +361,7 @@ func badCases(t *testing.T) []badCase {
 		{"tag: the certificate removed", gate.StepCertificate, annotated(annotationCertificate, nil), nil},
 		{"tag: another authority, our log", gate.StepCertificate, layer(func(w *testsigstore.Signing, _ string) { w.Issuer = other }, nil), nil},
 		{"tag: two issuers", gate.StepCertificate, layer(func(w *testsigstore.Signing, _ string) { w.Identity.OtherIssuer = "https://issuer.evil.example" }, nil), nil},
+		{"tag: only the newer issuer extension", gate.StepCertificate, layer(func(w *testsigstore.Signing, _ string) { w.Identity.OnlyNewIssuer = true }, nil), nil},
 		{"tag: no SCT", gate.StepSCT, layer(func(w *testsigstore.Signing, _ string) { w.CT = testsigstore.CTNone }, nil), nil},
 		{"tag: an SCT of another certificate", gate.StepSCT, layer(func(w *testsigstore.Signing, _ string) { w.CT = testsigstore.CTOther }, nil), nil},
 		{"tag: no log entry", gate.StepLog, annotated(annotationBundle, nil), nil},
@@ -439,19 +445,24 @@ func TestBad(t *testing.T) {
 	}
 }
 
-// TestBadBesideGood finds the good signature whatever lies beside it.
-func TestBadBesideGood(t *testing.T) {
-	t.Parallel()
-	s := sharedSigstore(t)
-	r := newRepository(t)
-	cases := badCases(t)
-	for _, c := range cases {
+// fillBadBesideGood puts in every bad candidate, and then two good ones.
+func fillBadBesideGood(t *testing.T, s *testsigstore.Sigstore, r *repository) {
+	t.Helper()
+	for _, c := range badCases(t) {
 		if c.root == nil {
 			r.attach(c.make(t, s, r.digest), r.digest)
 		}
 	}
 	r.attach(goodBundle(t, s, r.digest), r.digest)
 	r.attach(goodLayer(t, s, r.digest), r.digest)
+}
+
+// TestBadBesideGood finds the good signature whatever lies beside it.
+func TestBadBesideGood(t *testing.T) {
+	t.Parallel()
+	s := sharedSigstore(t)
+	r := newRepository(t)
+	fillBadBesideGood(t, s, r)
 	got := checker(t, s).Check(deadline(t, time.Minute), r.serve(false).target(r))
 	verified := 0
 	for _, f := range got.Found {

@@ -1,19 +1,24 @@
 package signature
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
 	protocommon "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
 	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
 	"github.com/sigstore/sigstore-go/pkg/bundle"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"flux-verify-gate/gate"
 )
@@ -36,6 +41,7 @@ type evidence struct {
 const (
 	annotationSignature   = "dev.cosignproject.cosign/signature"
 	annotationCertificate = "dev.sigstore.cosign/certificate"
+	annotationChain       = "dev.sigstore.cosign/chain"
 	annotationBundle      = "dev.sigstore.cosign/bundle"
 	annotationTimestamp   = "dev.sigstore.cosign/rfc3161timestamp"
 )
@@ -56,8 +62,9 @@ type entity struct {
 	payload []byte
 }
 
-// parse reads the evidence. withLog says that the transparency log entry
-// matters, which it does not for keys.
+// parse reads the evidence. withLog says that the transparency log entry and
+// the time stamp of a layer matter, which they do not for keys; they must be
+// readable all the same, as for the controller.
 func (e evidence) parse(withLog bool) (*entity, error) {
 	if e.layout == gate.LayoutTag {
 		return e.parseLayer(withLog)
@@ -95,6 +102,27 @@ func (e evidence) parseBundle() (*entity, error) {
 	return parsed, nil
 }
 
+// plainKind is a kind and version of log entry that can be shown as it is.
+var plainKind = regexp.MustCompile(`^[a-z0-9]{1,32}/[0-9.]{1,16}$`)
+
+// kindsOf gives the kinds of the log entries of a bundle that was not read. An
+// entry of a kind that the library does not know is one reason for that, and
+// then the one that helps to explain why others read it or do not.
+func kindsOf(raw []byte) []string {
+	var b protobundle.Bundle
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(raw, &b); err != nil {
+		return nil
+	}
+	var kinds []string
+	for _, entry := range b.GetVerificationMaterial().GetTlogEntries() {
+		kind := entry.GetKindVersion().GetKind() + "/" + entry.GetKindVersion().GetVersion()
+		if plainKind.MatchString(kind) && !slices.Contains(kinds, kind) && len(kinds) < 32 {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
 // parseLayer turns a layer of the .sig tag into a bundle. The digest of the
 // payload is computed here: the one in the descriptor is anybody's word.
 func (e evidence) parseLayer(withLog bool) (*entity, error) {
@@ -113,8 +141,13 @@ func (e evidence) parseLayer(withLog bool) (*entity, error) {
 		if err != nil {
 			return nil, err
 		}
-		// The chain that cosign stores beside it is not used: certificates of
-		// the authority come from the trusted root.
+		// The chain that cosign stores beside it is not used, because
+		// certificates of the authority come from the trusted root. It must be
+		// one all the same: the controller does not take a layer that it cannot
+		// read whole (cosign v3.1.2, pkg/oci/static/copy.go).
+		if err := readChain(e.annotations[annotationChain]); err != nil {
+			return nil, fmt.Errorf("%s: %w", annotationChain, err)
+		}
 		material.Content = &protobundle.VerificationMaterial_X509CertificateChain{
 			X509CertificateChain: &protocommon.X509CertificateChain{
 				Certificates: []*protocommon.X509Certificate{{RawBytes: der}},
@@ -123,19 +156,21 @@ func (e evidence) parseLayer(withLog bool) (*entity, error) {
 	} else {
 		material.Content = &protobundle.VerificationMaterial_PublicKey{PublicKey: &protocommon.PublicKeyIdentifier{}}
 	}
-	if withLog {
-		if entry := e.annotations[annotationBundle]; entry != "" {
-			logged, err := readLogEntry([]byte(entry))
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", annotationBundle, err)
-			}
+	if entry := e.annotations[annotationBundle]; entry != "" {
+		logged, err := readLogEntry([]byte(entry))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", annotationBundle, err)
+		}
+		if withLog {
 			material.TlogEntries = []*protorekor.TransparencyLogEntry{logged}
 		}
-		if stamp := e.annotations[annotationTimestamp]; stamp != "" {
-			signed, err := readTimestamp([]byte(stamp))
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", annotationTimestamp, err)
-			}
+	}
+	if stamp := e.annotations[annotationTimestamp]; stamp != "" {
+		signed, err := readTimestamp([]byte(stamp))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", annotationTimestamp, err)
+		}
+		if withLog {
 			material.TimestampVerificationData = &protobundle.TimestampVerificationData{
 				Rfc3161Timestamps: []*protocommon.RFC3161SignedTimestamp{{SignedTimestamp: signed}},
 			}
@@ -169,6 +204,22 @@ func onePEM(data, kind string) ([]byte, error) {
 		return nil, fmt.Errorf("expected one %s in PEM, found more behind it", kind)
 	}
 	return block.Bytes, nil
+}
+
+// readChain reads certificates in PEM, of which there may be none.
+func readChain(data string) error {
+	rest := []byte(strings.TrimSpace(data))
+	for len(rest) > 0 {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return errors.New("expected certificates in PEM, found something else")
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return fmt.Errorf("expected certificates: %w", err)
+		}
+		rest = bytes.TrimSpace(rest)
+	}
+	return nil
 }
 
 // readLogEntry reads cosign's form of a transparency log entry

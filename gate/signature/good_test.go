@@ -6,57 +6,81 @@ import (
 
 	"flux-verify-gate/gate"
 	"flux-verify-gate/gate/signature/internal/testsigstore"
+	"flux-verify-gate/gate/signer"
 )
+
+// goodCase is one kind of signature that must be accepted.
+type goodCase struct {
+	name  string
+	make  func(t *testing.T, digest string) evidence
+	kind  gate.Kind
+	entry string
+	when  time.Time
+	// by is who signed; the zero value is the required signer.
+	by signer.Signer
+}
+
+func goodCases(t *testing.T, s *testsigstore.Sigstore) []goodCase {
+	t.Helper()
+	return []goodCase{
+		{"bundle", func(t *testing.T, d string) evidence { return goodBundle(t, s, d) }, gate.KindSignature, "dsse/0.0.1", at.Add(time.Minute), signer.Signer{}},
+		{"bundle of Rekor v2", func(t *testing.T, d string) evidence {
+			return bundleEvidence(marshal(t, makeBundle(t, s, testsigstore.Signing{
+				Identity: requiredIdentity(), At: at, Log: testsigstore.LogV2, Payload: testsigstore.Statement(cosignPredicate, d),
+			})))
+		}, gate.KindSignature, "hashedrekord/0.0.2", at.Add(2 * time.Minute), signer.Signer{}},
+		{"bundle with a stamp beside the log's time", func(t *testing.T, d string) evidence {
+			return bundleEvidence(marshal(t, makeBundle(t, s, testsigstore.Signing{
+				Identity: requiredIdentity(), At: at, Stamp: true, Payload: testsigstore.Statement(cosignPredicate, d),
+			})))
+		}, gate.KindSignature, "dsse/0.0.1", at.Add(time.Minute), signer.Signer{}},
+		{"bundle about several subjects", func(t *testing.T, d string) evidence {
+			return bundleEvidence(marshal(t, makeBundle(t, s, testsigstore.Signing{
+				Identity: requiredIdentity(), At: at,
+				Payload: testsigstore.Statement(cosignPredicate, digestOf([]byte("1")), d, digestOf([]byte("2"))),
+			})))
+		}, gate.KindSignature, "dsse/0.0.1", at.Add(time.Minute), signer.Signer{}},
+		{"attestation", func(t *testing.T, d string) evidence {
+			return bundleEvidence(marshal(t, makeBundle(t, s, testsigstore.Signing{
+				Identity: requiredIdentity(), At: at, Payload: testsigstore.Statement(provenancePredicate, d),
+			})))
+		}, gate.KindAttestation, "dsse/0.0.1", at.Add(time.Minute), signer.Signer{}},
+		{"tag", func(t *testing.T, d string) evidence { return goodLayer(t, s, d) }, gate.KindSignature, "hashedrekord/0.0.1", at.Add(time.Minute), signer.Signer{}},
+		{"tag with a stamp", func(t *testing.T, d string) evidence {
+			return makeLayer(t, s, testsigstore.Signing{
+				Identity: requiredIdentity(), At: at, Stamp: true, Payload: testsigstore.Payload("elsewhere.example/mirror", d),
+			})
+		}, gate.KindSignature, "hashedrekord/0.0.1", at.Add(time.Minute), signer.Signer{}},
+		{"tag without the chain", func(t *testing.T, d string) evidence {
+			e := goodLayer(t, s, d)
+			delete(e.annotations, annotationChain)
+			return e
+		}, gate.KindSignature, "hashedrekord/0.0.1", at.Add(time.Minute), signer.Signer{}},
+		{"bundle with only the newer issuer extension", func(t *testing.T, d string) evidence {
+			id := requiredIdentity()
+			id.OnlyNewIssuer = true
+			return bundleOf(s, id)(t, d)
+		}, gate.KindSignature, "dsse/0.0.1", at.Add(time.Minute), signer.Signer{}},
+		{"bundle with a second name", func(t *testing.T, d string) evidence {
+			id := requiredIdentity()
+			id.SecondSubject = "https://acme.example/second"
+			return bundleOf(s, id)(t, d)
+		}, gate.KindSignature, "dsse/0.0.1", at.Add(time.Minute), signer.Signer{}},
+		{"e-mail subject", func(t *testing.T, d string) evidence {
+			return bundleEvidence(marshal(t, makeBundle(t, s, testsigstore.Signing{
+				Identity: testsigstore.Identity{Issuer: "https://accounts.google.com", Email: "jane@acme.example"},
+				At:       at, Payload: testsigstore.Statement(cosignPredicate, d),
+			})))
+		}, gate.KindSignature, "dsse/0.0.1", at.Add(time.Minute), signer.Signer{Issuer: "https://accounts.google.com", Subject: "jane@acme.example"}},
+	}
+}
 
 // TestGood verifies every kind of signature that must be accepted, in every
 // place where it may lie, through the registry and through a layout.
 func TestGood(t *testing.T) {
 	t.Parallel()
 	s := sharedSigstore(t)
-	const attestation = "https://slsa.dev/provenance/v1"
-	cases := []struct {
-		name  string
-		make  func(t *testing.T, digest string) evidence
-		kind  gate.Kind
-		entry string
-		when  time.Time
-	}{
-		{"bundle", func(t *testing.T, d string) evidence { return goodBundle(t, s, d) }, gate.KindSignature, "dsse/0.0.1", at.Add(time.Minute)},
-		{"bundle of Rekor v2", func(t *testing.T, d string) evidence {
-			return bundleEvidence(marshal(t, makeBundle(t, s, testsigstore.Signing{
-				Identity: requiredIdentity(), At: at, Log: testsigstore.LogV2, Payload: testsigstore.Statement(cosignPredicate, d),
-			})))
-		}, gate.KindSignature, "hashedrekord/0.0.2", at.Add(2 * time.Minute)},
-		{"bundle with a stamp beside the log's time", func(t *testing.T, d string) evidence {
-			return bundleEvidence(marshal(t, makeBundle(t, s, testsigstore.Signing{
-				Identity: requiredIdentity(), At: at, Stamp: true, Payload: testsigstore.Statement(cosignPredicate, d),
-			})))
-		}, gate.KindSignature, "dsse/0.0.1", at.Add(time.Minute)},
-		{"bundle about several subjects", func(t *testing.T, d string) evidence {
-			return bundleEvidence(marshal(t, makeBundle(t, s, testsigstore.Signing{
-				Identity: requiredIdentity(), At: at,
-				Payload: testsigstore.Statement(cosignPredicate, digestOf([]byte("1")), d, digestOf([]byte("2"))),
-			})))
-		}, gate.KindSignature, "dsse/0.0.1", at.Add(time.Minute)},
-		{"attestation", func(t *testing.T, d string) evidence {
-			return bundleEvidence(marshal(t, makeBundle(t, s, testsigstore.Signing{
-				Identity: requiredIdentity(), At: at, Payload: testsigstore.Statement(attestation, d),
-			})))
-		}, gate.KindAttestation, "dsse/0.0.1", at.Add(time.Minute)},
-		{"tag", func(t *testing.T, d string) evidence { return goodLayer(t, s, d) }, gate.KindSignature, "hashedrekord/0.0.1", at.Add(time.Minute)},
-		{"tag with a stamp", func(t *testing.T, d string) evidence {
-			return makeLayer(t, s, testsigstore.Signing{
-				Identity: requiredIdentity(), At: at, Stamp: true, Payload: testsigstore.Payload("elsewhere.example/mirror", d),
-			})
-		}, gate.KindSignature, "hashedrekord/0.0.1", at.Add(time.Minute)},
-		{"e-mail subject", func(t *testing.T, d string) evidence {
-			return bundleEvidence(marshal(t, makeBundle(t, s, testsigstore.Signing{
-				Identity: testsigstore.Identity{Issuer: "https://accounts.google.com", Email: "jane@acme.example"},
-				At:       at, Payload: testsigstore.Statement(cosignPredicate, d),
-			})))
-		}, gate.KindSignature, "dsse/0.0.1", at.Add(time.Minute)},
-	}
-	for _, c := range cases {
+	for _, c := range goodCases(t, s) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRepository(t)

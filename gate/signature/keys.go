@@ -73,7 +73,7 @@ type keyed struct {
 func (k keyed) verify(e evidence, q question) gate.Signature {
 	return run(e, func(s *steps) error {
 		parsed, err := e.parse(false)
-		s.describe(parsed)
+		s.describe(parsed, e)
 		if err != nil {
 			return err
 		}

@@ -11,10 +11,17 @@ import (
 	"flux-verify-gate/gate/signature/internal/testsigstore"
 )
 
-// TestKeys verifies with required public keys, any of them.
-func TestKeys(t *testing.T) {
-	t.Parallel()
-	s := sharedSigstore(t)
+// keyCase is one signature where public keys are required.
+type keyCase struct {
+	name string
+	make func(*testing.T, string) evidence
+	step gate.Step // empty: it verifies
+	code gate.Code
+	keys []string // any of them
+}
+
+func keyCases(t *testing.T, s *testsigstore.Sigstore) []keyCase {
+	t.Helper()
 	key, keyPEM, err := testsigstore.NewKey()
 	if err != nil {
 		t.Fatal(err)
@@ -51,50 +58,61 @@ func TestKeys(t *testing.T) {
 			return e
 		}
 	}
-	cases := []struct {
-		name string
-		make func(*testing.T, string) evidence
-		step gate.Step // empty: it verifies
-		code gate.Code
-	}{
-		{"bundle", bundleBy(nil, nil), "", ""},
-		{"bundle with a log entry", bundleBy(func(w *testsigstore.Signing) { w.Log = testsigstore.LogV1 }, nil), "", ""},
-		{"bundle with a log entry that does not hold", bundleBy(func(w *testsigstore.Signing) { w.Log, w.BadPromise = testsigstore.LogV1, true }, nil), "", ""},
-		{"tag", layerBy(nil, nil), "", ""},
-		{"tag with a log entry", layerBy(func(w *testsigstore.Signing) { w.Log = testsigstore.LogV1Promise }, nil), "", ""},
-		{"tag with a log entry that is no JSON", layerBy(nil, func(e *evidence) { e.annotations[annotationBundle] = "an entry" }), "", ""},
+	cases := []keyCase{
+		{"bundle", bundleBy(nil, nil), "", "", nil},
+		{"bundle with a log entry", bundleBy(func(w *testsigstore.Signing) { w.Log = testsigstore.LogV1 }, nil), "", "", nil},
+		{"bundle with a log entry that does not hold", bundleBy(func(w *testsigstore.Signing) { w.Log, w.BadPromise = testsigstore.LogV1, true }, nil), "", "", nil},
+		{"tag", layerBy(nil, nil), "", "", nil},
+		{"tag with a log entry", layerBy(func(w *testsigstore.Signing) { w.Log = testsigstore.LogV1Promise }, nil), "", "", nil},
+		{"tag with a log entry that does not hold", layerBy(func(w *testsigstore.Signing) { w.Log, w.BadPromise = testsigstore.LogV1Promise, true }, nil), "", "", nil},
+		{"tag with a log entry that is no JSON", layerBy(nil, func(e *evidence) { e.annotations[annotationBundle] = "an entry" }), gate.StepParse, gate.Unsigned, nil},
+		{"tag with a stamp that is no JSON", layerBy(nil, func(e *evidence) { e.annotations[annotationTimestamp] = "a stamp" }), gate.StepParse, gate.Unsigned, nil},
+		{"tag with somebody's certificate beside the key", func(t *testing.T, d string) evidence {
+			t.Helper()
+			e := layerBy(nil, nil)(t, d)
+			e.annotations[annotationCertificate] = goodLayer(t, s, d).annotations[annotationCertificate]
+			return e
+		}, gate.StepCertificate, gate.SignedByOthers, nil},
 		{"attestation", bundleBy(func(w *testsigstore.Signing) {
-			w.Payload = []byte(strings.Replace(string(w.Payload), cosignPredicate, "https://slsa.dev/provenance/v1", 1))
-		}, nil), "", gate.NotASignature},
-		{"bundle by another key", bundleBy(func(w *testsigstore.Signing) { w.Key = foreign }, nil), gate.StepSignature, gate.SignatureInvalid},
-		{"tag by another key", layerBy(func(w *testsigstore.Signing) { w.Key = foreign }, nil), gate.StepSignature, gate.SignatureInvalid},
-		{"bundle over something else", bundleBy(func(w *testsigstore.Signing) { w.BadSignature = true }, nil), gate.StepSignature, gate.SignatureInvalid},
-		{"tag over something else", layerBy(func(w *testsigstore.Signing) { w.BadSignature = true }, nil), gate.StepSignature, gate.SignatureInvalid},
+			w.Payload = []byte(strings.Replace(string(w.Payload), cosignPredicate, provenancePredicate, 1))
+		}, nil), "", gate.NotASignature, nil},
+		{"bundle by another key", bundleBy(func(w *testsigstore.Signing) { w.Key = foreign }, nil), gate.StepSignature, gate.SignatureInvalid, nil},
+		{"tag by another key", layerBy(func(w *testsigstore.Signing) { w.Key = foreign }, nil), gate.StepSignature, gate.SignatureInvalid, nil},
+		{"bundle over something else", bundleBy(func(w *testsigstore.Signing) { w.BadSignature = true }, nil), gate.StepSignature, gate.SignatureInvalid, nil},
+		{"tag over something else", layerBy(func(w *testsigstore.Signing) { w.BadSignature = true }, nil), gate.StepSignature, gate.SignatureInvalid, nil},
 		{"bundle, changed statement", bundleBy(nil, func(b *protobundle.Bundle) {
 			e := b.GetDsseEnvelope()
 			e.Payload = []byte(strings.Replace(string(e.Payload), `"predicate":{}`, `"predicate":{"a":1}`, 1))
-		}), gate.StepSignature, gate.SignatureInvalid},
+		}), gate.StepSignature, gate.SignatureInvalid, nil},
 		{"tag, changed payload", layerBy(nil, func(e *evidence) {
 			e.payload = []byte(strings.Replace(string(e.payload), `"optional":null`, `"optional":{}`, 1))
-		}), gate.StepSignature, gate.SignatureInvalid},
+		}), gate.StepSignature, gate.SignatureInvalid, nil},
 		{"bundle about another artifact", bundleBy(func(w *testsigstore.Signing) {
 			w.Payload = testsigstore.Statement(cosignPredicate, otherDigest)
-		}, nil), gate.StepBinding, gate.SignatureInvalid},
-		{"tag about another artifact", layerBy(func(w *testsigstore.Signing) { w.Payload = testsigstore.Payload("a", otherDigest) }, nil), gate.StepBinding, gate.SignatureInvalid},
-		{"bundle with a certificate", func(t *testing.T, d string) evidence { t.Helper(); return goodBundle(t, s, d) }, gate.StepCertificate, gate.SignedByOthers},
-		{"tag with a certificate", func(t *testing.T, d string) evidence { t.Helper(); return goodLayer(t, s, d) }, gate.StepCertificate, gate.SignedByOthers},
-		{"a payload of another type", layerBy(func(w *testsigstore.Signing) { w.Payload = []byte("{}") }, nil), gate.StepParse, gate.Unsigned},
+		}, nil), gate.StepBinding, gate.SignatureInvalid, nil},
+		{"tag about another artifact", layerBy(func(w *testsigstore.Signing) { w.Payload = testsigstore.Payload("a", otherDigest) }, nil), gate.StepBinding, gate.SignatureInvalid, nil},
+		{"bundle with a certificate", func(t *testing.T, d string) evidence { t.Helper(); return goodBundle(t, s, d) }, gate.StepCertificate, gate.SignedByOthers, nil},
+		{"tag with a certificate", func(t *testing.T, d string) evidence { t.Helper(); return goodLayer(t, s, d) }, gate.StepCertificate, gate.SignedByOthers, nil},
+		{"a payload of another type", layerBy(func(w *testsigstore.Signing) { w.Payload = []byte("{}") }, nil), gate.StepParse, gate.Unsigned, nil},
 	}
-	required := gate.Requirements{Keys: &gate.Keys{Secret: "cosign-pub", PEM: []string{foreignPEM, keyPEM}}}
-	for _, c := range cases {
+	for i := range cases {
+		cases[i].keys = []string{foreignPEM, keyPEM}
+		if cases[i].step == gate.StepSignature {
+			cases[i].keys = []string{keyPEM}
+		}
+	}
+	return cases
+}
+
+// TestKeys verifies with required public keys, any of them.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	for _, c := range keyCases(t, sharedSigstore(t)) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRepository(t)
 			r.attach(c.make(t, r.digest), r.digest)
-			requirements := required
-			if c.step == gate.StepSignature {
-				requirements.Keys = &gate.Keys{Secret: "cosign-pub", PEM: []string{keyPEM}}
-			}
+			requirements := gate.Requirements{Keys: &gate.Keys{Secret: "cosign-pub", PEM: c.keys}}
 			for _, api := range []bool{true, false} {
 				// No trusted root is needed: there is none at that path.
 				k := &Checker{Want: requirements, TrustedRoot: "/nowhere"}

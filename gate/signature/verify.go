@@ -70,8 +70,9 @@ func (s *steps) refuse(err error) gate.Signature {
 }
 
 // describe writes down what the candidate says of itself, verified or not.
-func (s *steps) describe(parsed *entity) {
+func (s *steps) describe(parsed *entity, e evidence) {
 	if parsed == nil {
+		s.found.EntryKinds = kindsOf(e.bundle)
 		return
 	}
 	s.found.MediaType = parsed.mediaType
@@ -113,7 +114,7 @@ func (s *steps) binding(parsed *entity, digest string) error {
 func (k keyless) verify(e evidence, q question) gate.Signature {
 	return run(e, func(s *steps) error {
 		parsed, err := e.parse(true)
-		s.describe(parsed)
+		s.describe(parsed, e)
 		var leaf *x509.Certificate
 		var content verify.VerificationContent
 		if parsed != nil {
@@ -147,7 +148,7 @@ func (k keyless) verify(e evidence, q question) gate.Signature {
 		if leaf == nil {
 			return errors.New("expected a signature with a certificate, found one made with a key")
 		}
-		if err := oneIssuer(leaf); err != nil {
+		if err := oneIssuer(leaf, e.layout); err != nil {
 			return err
 		}
 		result, err := k.whole(parsed, q.digest)
@@ -214,13 +215,15 @@ var issuerV1 = asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1, 1}
 
 // oneIssuer refuses a certificate whose two issuer extensions differ: the
 // controller reads one of them for a bundle and the other for a .sig signature.
-// Fulcio writes the same into both.
-func oneIssuer(leaf *x509.Certificate) error {
+// Fulcio writes the same into both. For a .sig signature it reads the older one
+// (cosign v3.1.2, pkg/cosign/certextensions.go), which must be there.
+func oneIssuer(leaf *x509.Certificate, layout gate.Layout) error {
 	var issuers []string
+	older := false
 	for _, extension := range leaf.Extensions {
 		switch {
 		case extension.Id.Equal(issuerV1):
-			issuers = append(issuers, string(extension.Value))
+			issuers, older = append(issuers, string(extension.Value)), true
 		case extension.Id.Equal(certificate.OIDIssuerV2):
 			var issuer string
 			if err := certificate.ParseDERString(extension.Value, &issuer); err != nil {
@@ -231,6 +234,9 @@ func oneIssuer(leaf *x509.Certificate) error {
 	}
 	if len(issuers) == 0 {
 		return errors.New("expected a certificate that names an OIDC issuer, found none in it")
+	}
+	if layout == gate.LayoutTag && !older {
+		return errors.New("expected the older of Fulcio's issuer extensions, which a .sig signature needs, found only the newer")
 	}
 	for _, issuer := range issuers {
 		if issuer != issuers[0] {

@@ -23,10 +23,13 @@ type Identity struct {
 	Issuer  string
 	Subject string // a URI
 	Email   string // instead of Subject
+	// SecondSubject is another URI behind Subject.
+	SecondSubject string
 	// OtherIssuer is written into the second issuer extension (V2) instead of
-	// Issuer. NoIssuer leaves both out.
-	OtherIssuer string
-	NoIssuer    bool
+	// Issuer. NoIssuer leaves both out, OnlyNewIssuer the first.
+	OtherIssuer   string
+	NoIssuer      bool
+	OnlyNewIssuer bool
 	// Claims are further extensions of Fulcio, by the last number of their OID.
 	Claims map[int]string
 }
@@ -77,15 +80,23 @@ func (s *Sigstore) leaf(id Identity, at time.Time, mode CT, curve elliptic.Curve
 		}
 		template.URIs = []*url.URL{uri}
 	}
+	if id.SecondSubject != "" {
+		uri, err := url.Parse(id.SecondSubject)
+		if err != nil {
+			return nil, nil, fmt.Errorf("second subject: %w", err)
+		}
+		template.URIs = append(template.URIs, uri)
+	}
 	fulcio := asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1}
 	if !id.NoIssuer {
 		second := id.Issuer
 		if id.OtherIssuer != "" {
 			second = id.OtherIssuer
 		}
-		template.ExtraExtensions = append(template.ExtraExtensions,
-			pkix.Extension{Id: append(fulcio[:8:8], 1), Value: []byte(id.Issuer)},
-			utf8Extension(append(fulcio[:8:8], 8), second))
+		if !id.OnlyNewIssuer {
+			template.ExtraExtensions = append(template.ExtraExtensions, pkix.Extension{Id: append(fulcio[:8:8], 1), Value: []byte(id.Issuer)})
+		}
+		template.ExtraExtensions = append(template.ExtraExtensions, utf8Extension(append(fulcio[:8:8], 8), second))
 	}
 	for n := 9; n <= 22; n++ {
 		if claim, ok := id.Claims[n]; ok {

@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/digitorus/timestamp"
@@ -81,6 +82,7 @@ type signed struct {
 	signature []byte
 	entry     *protorekor.TransparencyLogEntry
 	stamps    []*protocommon.RFC3161SignedTimestamp
+	chain     []*x509.Certificate
 }
 
 // sign signs message, which for an envelope is not the payload.
@@ -100,6 +102,7 @@ func (s *Sigstore) sign(w Signing, message []byte, body func(signature, certPEM 
 		if out.cert, key, err = issuer.leaf(w.Identity, w.At, w.CT, curve); err != nil {
 			return out, err
 		}
+		out.chain = append(slices.Clone(issuer.authority.Intermediates), issuer.authority.Root)
 	}
 	over := message
 	if w.BadSignature {
@@ -219,6 +222,13 @@ func (s *Sigstore) Layer(w Signing) (map[string]string, error) {
 	annotations := map[string]string{"dev.cosignproject.cosign/signature": b64(made.signature)}
 	if made.cert != nil {
 		annotations["dev.sigstore.cosign/certificate"] = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made.cert.Raw}))
+		var chain bytes.Buffer
+		for _, cert := range made.chain {
+			if err := pem.Encode(&chain, &pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}); err != nil {
+				return nil, err
+			}
+		}
+		annotations["dev.sigstore.cosign/chain"] = chain.String()
 	}
 	if made.entry != nil {
 		entry, err := json.Marshal(map[string]any{
