@@ -63,11 +63,8 @@ func recordedKeyless() []scenario {
 			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.MatchersMultiple, gate.VerificationFailed)
 		}},
 		{name: "recorded-keyless-other-sigstore", newer: true, run: func(s *stage) {
-			other, err := s.stack.NewSigstore(s.t.Context(), "sigstore-of-"+s.namespace)
-			s.check(err)
-			s.t.Cleanup(func() { s.mustNot("stop the other Sigstore", other.Stop()) })
 			s.withSigner()
-			s.secret(rootSecret, map[string]string{"trusted_root.json": other.TrustedRoot()})
+			s.secret(rootSecret, map[string]string{"trusted_root.json": s.anotherSigstore().TrustedRoot()})
 			a := s.push("v1", "a")
 			s.signAs(a, githubtoken.Claims{})
 			s.apply()
