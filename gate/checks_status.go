@@ -137,12 +137,19 @@ func checkVerificationRevision(f *facts) []Finding {
 		})
 	}
 	if serving := f.source.revision(); verified != serving {
-		return one(Finding{
+		finding := Finding{
 			Code: VerificationOtherRevision, Outcome: Fail, Wait: WaitDeadline,
 			Title:    "the controller verified another revision than the one it serves",
-			Expected: "a verification of " + orNothing(serving), Found: "a verification of " + verified,
+			Expected: "a verification of " + serving, Found: "a verification of " + verified,
 			Remedy: "see why the verified revision is not the one being served (fetch-failed, a tag that moved back); a new generation or revision makes the controller verify again",
-		})
+		}
+		if serving == "" {
+			finding.Title = "the controller verified a revision and serves nothing"
+			finding.Expected = verified + " in status.artifact"
+			finding.Found += ", and nothing is being served"
+			finding.Remedy = "see why the verified revision was not taken in: fetch-failed, storage-failed, or what Ready says"
+		}
+		return one(finding)
 	}
 	return pass(VerificationOtherRevision, "the verification names the revision that is being served")
 }

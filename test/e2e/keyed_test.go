@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -92,7 +93,7 @@ func touch(spec *sourcev1.OCIRepositorySpec) {
 }
 
 // keyed are the recorded cases of gate/testdata/cases/live made live again, and
-// their neighbours, with keys. The keyless ones of those cases are in keyless.
+// their neighbours: those with keys, and the few that were recorded keyless.
 func keyed() []scenario {
 	return slices.Concat(
 		signed(),
@@ -104,6 +105,7 @@ func keyed() []scenario {
 		controllers(),
 		layouts(),
 		places(),
+		recordedKeyless(),
 	)
 }
 
@@ -148,6 +150,17 @@ func signed() []scenario {
 			s.apply()
 			s.becomes("04-otherkey-bundle")
 			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.VerificationFailed, gate.ArtifactMissing)
+		}},
+		{name: "key-attestation-only", newer: true, run: func(s *stage) {
+			// To the controller any bundle by the key is a signature.
+			s.withKey()
+			a := s.push("v1", "a")
+			predicate := filepath.Join(s.t.TempDir(), "predicate.json")
+			s.check(os.WriteFile(predicate, []byte(`{"result": "PASSED"}`), 0o600))
+			s.check(s.stack.Sigstore.AttestKey(s.t.Context(), s.reference(a), s.ours, cosigncli.Bundle, "https://acme.example/tested", predicate))
+			s.apply()
+			s.becomes("01-signed-bundle")
+			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.NotASignature)
 		}},
 		{name: "key-signed-while-waiting", core: true, run: func(s *stage) {
 			s.withKey()

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"flux-verify-gate/gate"
@@ -86,6 +87,13 @@ func outages() []scenario {
 			if got := serving(s.read()); got != a {
 				s.t.Errorf("the controller serves %q now, want %s still", got, a)
 			}
+		}},
+		{name: "registry-login-missing", run: func(s *stage) {
+			// The source names a Secret with credentials that is not there.
+			a := s.withVerified()
+			s.apply(func(spec *sourcev1.OCIRepositorySpec) { spec.SecretRef = &meta.LocalObjectReference{Name: "login"} })
+			s.becomesLike("FetchFailed True AuthenticationFailed of 2", "SourceVerified True Succeeded of 1", "artifact true")
+			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.FetchFailed, gate.VerificationStale, gate.SourceUnobserved)
 		}},
 		{name: "registry-lost-content", run: func(s *stage) {
 			s.ownRegistry(registries.Referrers)

@@ -70,6 +70,8 @@ func places() []scenario {
 			// A way to log in that this controller does not offer: it gives up without
 			// a fetch, and what it verified before stays.
 			a := s.withVerified()
+			_, err := s.stack.Cluster.ServiceAccount(s.t.Context(), s.namespace, "reader", time.Hour)
+			s.check(err)
 			s.apply(func(spec *sourcev1.OCIRepositorySpec) { spec.Provider, spec.ServiceAccountName = "aws", "reader" })
 			s.becomesLike("Stalled True FeatureGateDisabled of 2", "generation 2, observed 2", "SourceVerified True Succeeded of 1", "artifact true",
 				sourcev1.FetchFailedCondition)
