@@ -36,7 +36,7 @@ func TestRefusedIsExplained(t *testing.T) {
 		found      string
 		remedy     string
 	}{
-		"signed by others":    {refusedOf(refused, bundleBy(feature, "")), true, feature, "refs/heads/main"},
+		"signed by others":    {refusedOf(refused, bundleBy(feature, "")), true, feature, "put into required-signers"},
 		"signed as required":  {refusedOf(refused, bundleBy(cdMain, "")), true, "a required signer has signed it", ""},
 		"unsigned":            {refusedOf(refused), true, "no bundle among the referrers", "sign the digest " + refused},
 		"of another digest":   {refusedOf(refused, bundleBy(cdMain, gate.StepBinding)), true, "refused at the step binding", "sign the digest"},

@@ -97,7 +97,7 @@ func keylessSigners() []scenario {
 			s.requireSigners(in{"issuer": issuer, "subject": reusableSubject})
 			a := s.signed(reusable)
 			shared := s.gate(in{"digest": a}).verified(a, gate.SignerShared).Finding(s.t, gate.SignerShared)
-			if !strings.Contains(shared.Remedy, `source-repository-id: "1001"`) {
+			if !strings.Contains(shared.Remedy, `source-repository-id: '1001'`) {
 				s.t.Errorf("the remedy does not say what to require: %s", shared.Remedy)
 			}
 			s.requireSigners(in{"issuer": issuer, "subject": reusableSubject, "source-repository-id": "1001"})
