@@ -70,7 +70,7 @@ func keylessTags() []scenario {
 			// Whoever can push a bundle has the controller refuse what is signed.
 			s.gate(in{"digest": a}).verified(a)
 			signer.signBundle(a, ofStranger)
-			s.gate(in{"digest": a}, briefly).verified(a, gate.WillRefuse)
+			s.gate(in{"digest": a}, briefly).apart("the bundle came afterwards").verified(a, gate.WillRefuse)
 			s.apply(anyEdit)
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
 			s.gate(in{"digest": a}, briefly).rejected(gate.VerificationFailed)
