@@ -82,6 +82,14 @@ func checkSignatures(f *facts) []Finding {
 		return nil
 	case digest == "":
 		return nil // artifact-missing says it
+	case f.evidence.Signatures == nil && f.want.URL != "" && f.source.Object.Spec.URL != f.want.URL:
+		// Whoever can write the source must not have credentials sent to a
+		// registry of his own.
+		return one(Finding{
+			Code: NoAnswer, Outcome: Unknown, Wait: WaitLook,
+			Title:    "the registry was not asked for the signature, because the input url rules it out",
+			Expected: f.want.URL, Found: f.source.Object.Spec.URL, Remedy: "correct spec.url of the source, or the input url",
+		})
 	case f.evidence.Signatures == nil:
 		return one(Finding{
 			Code: NoAnswer, Outcome: Unknown, Wait: WaitLook,

@@ -51,9 +51,13 @@ func checkVerificationFailed(f *facts) []Finding {
 	}
 	held, remedy := f.refusal()
 	finding.Found += held
-	// Where only the controller's text is known, what the registry holds is the
-	// better guide.
-	if remedy != "" && (class == ClassWrongSigner || class == ClassUnknown) {
+	switch {
+	case remedy == "":
+	case class == ClassWrongSigner:
+		finding.Remedy += "; " + remedy
+	case class == ClassUnknown:
+		// Where the text is not known, what the registry holds is the better
+		// guide.
 		finding.Remedy = remedy
 	}
 	return one(finding)

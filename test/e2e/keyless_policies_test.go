@@ -167,6 +167,21 @@ func keylessPolicies() []scenario {
 			a := s.signed(githubtoken.Claims{})
 			s.gate(in{"digest": a, "signature": "skip"}).verified(a, gate.SignatureSkipped)
 		}},
+		{name: "keyless-other-url", newer: true, run: func(s *stage) {
+			// Whoever can write the source must not have the gate's credentials
+			// sent to a registry of his own.
+			s.withSigner()
+			a := s.signed(githubtoken.Claims{})
+			s.awaitCondition(meta.ReadyCondition, metav1.ConditionTrue)
+			const looks = "looking for signatures of"
+			if got := s.gate(in{"digest": a}).verified(a); !strings.Contains(got.Stdout, looks) {
+				s.t.Errorf("the log does not say that the registry is asked")
+			}
+			elsewhere := in{"digest": a, "url": "oci://registry.acme.example/platform", "registry-username": "ci", "registry-password": "hunter2"}
+			if got := s.gate(elsewhere, briefly).rejected(gate.SourceURL, gate.NoAnswer); strings.Contains(got.Stdout, looks) || len(got.Report.Signers) > 0 {
+				s.t.Errorf("another registry was asked: %v", got.Report.Signers)
+			}
+		}},
 		{name: "keyless-other-digest", newer: true, run: func(s *stage) {
 			s.withSigner()
 			a := s.signed(githubtoken.Claims{})

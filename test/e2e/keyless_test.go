@@ -9,7 +9,7 @@ import (
 // keyless are scenarios with certificates, nearly all of them issued by a real
 // Fulcio for GitHub's tokens.
 func keyless() []scenario {
-	return slices.Concat(keylessSigners(), keylessPolicies(), keylessSignatures(), keylessRoots())
+	return slices.Concat(keylessSigners(), keylessPolicies(), keylessSignatures(), keylessTags(), keylessRoots())
 }
 
 // briefly is for a gate that has nothing to wait for: what it must see is there
