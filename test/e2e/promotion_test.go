@@ -269,8 +269,11 @@ func promotions() []scenario {
 		}},
 		{name: "promotion-wrong-url", core: true, run: func(s *stage) {
 			a := s.serves("a")
-			for _, url := range []string{s.url() + "-staging", s.url() + "/", "oci://" + strings.ToUpper(s.path)} {
+			for _, url := range []string{s.url() + "-staging", "oci://ghcr.io/" + s.path} {
 				s.cannotPromote(s.gate(in{"digest": a, "url": url, "timeout": "10m"}).rejected(gate.SourceURL))
+			}
+			for _, url := range []string{s.url() + ":v1", s.repository()} {
+				s.cannotPromote(s.gate(in{"digest": a, "url": url}).undecided(gate.BadInput))
 			}
 		}},
 		{name: "promotion-staging-kubeconfig", run: func(s *stage) {
