@@ -238,7 +238,7 @@ func operated() []scenario {
 			o.reconcile()
 			s.gate(in{"digest": a}).verified(a)
 		}},
-		{name: "operator-replace", run: func(s *stage) {
+		{name: "operator-build-fails", run: func(s *stage) {
 			s.withKey()
 			o := s.operator()
 			a := s.push("v1", "a")
@@ -249,6 +249,11 @@ func operated() []scenario {
 			o.patch("- target: {kind: OCIRepository}\n  patch: '- {op: replace, path: /spec/verify/provider, value: cosign}'\n")
 			if text, err := o.render(); err == nil || !strings.Contains(err.Error(), "/spec/verify/provider") {
 				s.t.Fatalf("got %v, want a build error about the missing path; rendered:\n%s", err, text)
+			}
+			// So is a strategic merge that names its object itself, and wrongly.
+			o.patch("- patch: |\n    apiVersion: source.toolkit.fluxcd.io/v1\n    kind: OCIRepository\n    metadata: {name: flux}\n    spec: {verify: " + verifyKey + "}\n")
+			if text, err := o.render(); err == nil || !strings.Contains(err.Error(), "no matches") {
+				s.t.Fatalf("got %v, want a build error about the missing object; rendered:\n%s", err, text)
 			}
 			s.awaitReadyNow()
 			s.gate(in{"digest": a, "timeout": "5s"}).rejected(gate.VerifyAbsent)
