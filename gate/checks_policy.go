@@ -3,6 +3,7 @@ package gate
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"flux-verify-gate/gate/signer"
@@ -50,6 +51,13 @@ func (f *facts) matchesIdentities() bool {
 // provable says whether the proof has a question: live patterns that compile.
 func (f *facts) provable() bool {
 	return f.matchesIdentities() && len(f.entries()) > 0 && len(f.prove().Invalid) == 0
+}
+
+// policyFails says whether the live policy is not the required one.
+func (f *facts) policyFails() bool {
+	return slices.ContainsFunc(policyChecks, func(c check) bool {
+		return slices.ContainsFunc(c.look(f), func(finding Finding) bool { return finding.Outcome == Fail })
+	})
 }
 
 // checkVerifyFields: a field that this release does not know may widen the

@@ -64,14 +64,20 @@ func checkVerificationFailed(f *facts) []Finding {
 }
 
 // failureWait: a failure that is not known to be about the expected digest, or
-// that an older generation left, may be over with the next run.
+// that an older generation left, may be over with the next run. A refusal by a
+// policy that is not the required one may be over with the next policy, which is
+// given the same time here as in section B: an artifact may come before it in one
+// deployment.
 func (f *facts) failureWait(c *metav1.Condition, class Class) Wait {
 	failed := f.source.failedDigest()
 	ours := f.want.Digest == DigestAny || failed != "" && failed == f.want.Digest
 	if !ours || c.ObservedGeneration != f.source.Object.Generation {
 		return WaitDeadline
 	}
-	return class.wait()
+	if wait := class.wait(); wait != WaitOnceMore || !f.policyFails() {
+		return wait
+	}
+	return WaitMinute
 }
 
 // checkVerificationMissing: only one condition, True or False, and True only

@@ -39,13 +39,17 @@ func (h History) Settled(p Policy, r Report, at time.Time) (final bool, next tim
 
 // Stopped gives what the newest report comes to when the run was stopped before
 // its deadline: what was still pending then had not failed yet, and becomes a
-// note. A final fail stays one. A report without an unknown, which would say
-// that the run was stopped, is given back as it is.
+// note. A final fail stays one. That nobody has looked for the signatures yet is
+// left out: it is no news beside the reason. A report without an unknown, which
+// would say that the run was stopped, is given back as it is.
 func (h History) Stopped(p Policy, r Report, at time.Time) Report {
 	if !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Outcome == Unknown }) {
 		return r
 	}
 	r.Findings = slices.Clone(r.Findings)
+	if slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Code == Cancelled && f.Outcome == Unknown }) {
+		r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.Wait == WaitLook })
+	}
 	for i, f := range r.Findings {
 		if done, _ := h.finished(p, f, r, at); f.Outcome == Fail && !done {
 			r.Findings[i].Outcome = Note

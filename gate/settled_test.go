@@ -204,6 +204,7 @@ func TestStopped(t *testing.T) {
 	stopped := Finding{Code: Cancelled, Outcome: Unknown}
 	pending := Finding{Code: SourceUnobserved, Outcome: Fail, Wait: WaitDeadline}
 	final := Finding{Code: SourceSuspended, Outcome: Fail}
+	unasked := Finding{Code: NoAnswer, Outcome: Unknown, Wait: WaitLook}
 	for name, test := range map[string]struct {
 		findings []Finding
 		verdict  Verdict
@@ -213,6 +214,9 @@ func TestStopped(t *testing.T) {
 		"pending and final":   {[]Finding{pending, final, stopped}, Rejected, SourceSuspended},
 		"not known as ended":  {[]Finding{pending}, Rejected, SourceUnobserved},
 		"nothing was pending": {[]Finding{stopped}, Undecided, Cancelled},
+		"not looked yet":      {[]Finding{unasked, pending, stopped}, Undecided, Cancelled},
+		"unreachable":         {[]Finding{{Code: Unreachable, Outcome: Unknown, Wait: WaitDeadline}, stopped}, Undecided, Unreachable},
+		"unknown as stopped":  {[]Finding{unasked}, Undecided, NoAnswer},
 	} {
 		r := Report{Verdict: Rejected, Reason: SourceUnobserved, Findings: test.findings}
 		got := History{}.Stopped(Policy{}, r, time.Time{})

@@ -238,18 +238,29 @@ func operated() []scenario {
 			o.reconcile()
 			s.gate(in{"digest": a}).verified(a)
 		}},
-		{name: "operator-replace-fails", run: func(s *stage) {
+		{name: "operator-build-fails", run: func(s *stage) {
 			s.withKey()
 			o := s.operator()
 			a := s.push("v1", "a")
 			s.signKey(a, s.ours, cosigncli.Tag)
 			o.reconcile() // before there was a policy
-			o.patch("- target: {kind: OCIRepository}\n  patch: '- {op: replace, path: /spec/verify, value: " + verifyKey + "}'\n")
-			if text, err := o.render(); err == nil || !strings.Contains(err.Error(), "/spec/verify") {
+			// A path whose parent is missing is a build error, and nothing is
+			// applied.
+			o.patch("- target: {kind: OCIRepository}\n  patch: '- {op: replace, path: /spec/verify/provider, value: cosign}'\n")
+			if text, err := o.render(); err == nil || !strings.Contains(err.Error(), "/spec/verify/provider") {
 				s.t.Fatalf("got %v, want a build error about the missing path; rendered:\n%s", err, text)
 			}
-			s.awaitServing(a)
+			// So is a strategic merge that names its object itself, and wrongly.
+			o.patch("- patch: |\n    apiVersion: source.toolkit.fluxcd.io/v1\n    kind: OCIRepository\n    metadata: {name: flux}\n    spec: {verify: " + verifyKey + "}\n")
+			if text, err := o.render(); err == nil || !strings.Contains(err.Error(), "no matches") {
+				s.t.Fatalf("got %v, want a build error about the missing object; rendered:\n%s", err, text)
+			}
+			s.awaitReadyNow()
 			s.gate(in{"digest": a, "timeout": "5s"}).rejected(gate.VerifyAbsent)
+			// One whose parent is there is made, as by add.
+			o.patch("- target: {kind: OCIRepository}\n  patch: '- {op: replace, path: /spec/verify, value: " + verifyKey + "}'\n")
+			o.reconcile()
+			s.gate(in{"digest": a}).verified(a)
 		}},
 		{name: "operator-patch-removed", run: func(s *stage) {
 			s.withKey()

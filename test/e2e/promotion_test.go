@@ -118,7 +118,7 @@ func (s *stage) staged(content string) (string, actiontest.Result) {
 // promotions are stories of staging and production.
 func promotions() []scenario {
 	return []scenario{
-		{name: "promotion", core: true, newer: true, run: func(s *stage) {
+		{name: "promotion", newer: true, run: func(s *stage) {
 			s.queued()
 			p := s.production(false)
 			p.apply() // serves nothing yet
@@ -149,7 +149,7 @@ func promotions() []scenario {
 			p.permit("role-reconcile.yaml", sourceName)
 			p.gate(in{"digest": second, "reconcile": "true"}).verified(second)
 		}},
-		{name: "promotion-not-signed", core: true, newer: true, run: func(s *stage) {
+		{name: "promotion-not-signed", newer: true, run: func(s *stage) {
 			s.queued()
 			s.staged("a")
 			b := s.push("v1", "b")
@@ -194,7 +194,7 @@ func promotions() []scenario {
 			p.awaitServing(staging.Outputs["digest"])
 			b, _ := s.staged("b")
 			_, other := s.staged("c")
-			g := p.gate(in{"digest": b, "timeout": "15s"})
+			g := p.gate(in{"digest": b, "timeout": "25s"})
 			g.Saw("waiting for digest-mismatch")
 			p.promote(other)
 			p.reconcile()
@@ -267,10 +267,13 @@ func promotions() []scenario {
 			p.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
 			p.cannotPromote(p.gate(in{"digest": a, "timeout": "5s"}).rejected(gate.VerificationFailed, gate.ArtifactMissing))
 		}},
-		{name: "promotion-wrong-url", core: true, run: func(s *stage) {
+		{name: "promotion-wrong-url", run: func(s *stage) {
 			a := s.serves("a")
-			for _, url := range []string{s.url() + "-staging", s.url() + "/", "oci://" + strings.ToUpper(s.path)} {
+			for _, url := range []string{s.url() + "-staging", "oci://ghcr.io/" + s.path} {
 				s.cannotPromote(s.gate(in{"digest": a, "url": url, "timeout": "10m"}).rejected(gate.SourceURL))
+			}
+			for _, url := range []string{s.url() + ":v1", s.repository()} {
+				s.cannotPromote(s.gate(in{"digest": a, "url": url}).undecided(gate.BadInput))
 			}
 		}},
 		{name: "promotion-staging-kubeconfig", run: func(s *stage) {
