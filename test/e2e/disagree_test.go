@@ -41,7 +41,7 @@ func disagree() []scenario {
 			s.awaitAllGreen()
 			s.signKey(a, s.theirs, cosigncli.Bundle)
 			got := s.gate(in{"digest": a}).apart(later).verified(a, gate.WillRefuse)
-			s.says(got, gate.WillRefuse, "1.9", "bundle", "by a required key, valid", "refused at the step signature", "cosign")
+			s.says(got, gate.WillRefuse, "1.8 to 1.10", "bundles only", "valid signature under the .sig tag, by a required key", "refused at the step signature", "cosign 3")
 
 			// And so it is: any change of the spec makes it look again.
 			s.apply(pollRarely)
@@ -54,7 +54,7 @@ func disagree() []scenario {
 			s.awaitAllGreen()
 			s.attestProvenance(a, scanner)
 			got := s.gate(in{"digest": a}).apart(later).verified(a, gate.WillRefuse)
-			s.says(got, gate.WillRefuse, "1.9", "bundle", "attestation by "+scannerSubject, "by a required key, valid")
+			s.says(got, gate.WillRefuse, "1.8 to 1.10", "bundles only", "by "+scannerSubject, "valid signature under the .sig tag, by a required key")
 		}},
 		{name: "bundle-of-stranger-beside-ours", newer: true, run: func(s *stage) {
 			s.withSigner()
@@ -117,7 +117,7 @@ func disagree() []scenario {
 			s.secret(keySecret, map[string]string{"cosign.pub": s.theirs.Public})
 			s.requireKey(keySecret, s.theirs)
 			got := s.gate(in{"digest": a}).apart("the key was replaced after the controller had verified").rejected(gate.SignatureInvalid, gate.WillRefuse)
-			s.says(got, gate.WillRefuse, "required key", "somebody unknown", "sign the digest with the new key")
+			s.says(got, gate.WillRefuse, "required key", ".sig tag, refused at the step signature", "sign the digest with the key that the Secret holds now")
 
 			// What the finding says to do heals it.
 			s.signKey(a, s.theirs, cosigncli.Tag)
@@ -133,7 +133,7 @@ func disagree() []scenario {
 			s.removeTagged(a)
 			got := s.gate(in{"digest": a, "timeout": short}).apart("the signature was removed after the controller had verified").
 				rejected(gate.Unsigned, gate.ControllerDisagrees)
-			s.says(got, gate.ControllerDisagrees, s.stack.Line.Name, "finds no signature", "The gate sees nothing", "sign the digest again")
+			s.says(got, gate.ControllerDisagrees, "finds no signature", "gate sees nothing", "sign the digest again")
 		}},
 		{name: "signature-replaced", newer: true, run: func(s *stage) {
 			s.withSigner()
@@ -145,7 +145,7 @@ func disagree() []scenario {
 			got := s.gate(in{"digest": a}).apart("the signature was replaced after the controller had verified").
 				rejected(gate.SignedByOthers, gate.ControllerDisagrees)
 			s.says(got, gate.SignedByOthers, scannerSubject)
-			s.says(got, gate.ControllerDisagrees, "1.9", "bundle", "none by an identity of the policy", scannerSubject+", valid", "Do not promote")
+			s.says(got, gate.ControllerDisagrees, "1.9", "bundle", "none by an identity of the policy", "valid signature in a bundle, by "+scannerSubject, "Do not promote")
 		}},
 		{name: "entry-added-during-verification", core: true, newer: true, run: func(s *stage) {
 			// Nothing but the comparison sees this one: the required signer has
@@ -155,7 +155,7 @@ func disagree() []scenario {
 			a := s.changeDuringVerification(func(digest string) { s.signAs(digest, githubtoken.Claims{}) },
 				verifyBy(eitherWorkflow()), verifyBy(exactly(issuer, subject), exactly(issuer, releaseSubject)))
 			got := s.gate(in{"digest": a}).apart("the policy changed while the verification ran").rejected(gate.ControllerDisagrees)
-			s.says(got, gate.ControllerDisagrees, "1.9", "refuses every bundle", "several identities", subject+", valid", "while the controller verified")
+			s.says(got, gate.ControllerDisagrees, "1.9", "refuses every bundle", "several identities", "valid signature in a bundle, by "+subject, "while the controller verified")
 		}},
 		{name: "signer-changed-during-verification", newer: true, run: func(s *stage) {
 			s.withSigner()
@@ -164,7 +164,7 @@ func disagree() []scenario {
 			s.requireSigners(in{"issuer": issuer, "subject": releaseSubject})
 			got := s.gate(in{"digest": a}).apart("the policy changed while the verification ran").
 				rejected(gate.SignedByOthers, gate.ControllerDisagrees)
-			s.says(got, gate.ControllerDisagrees, "1.9", "bundle", "none by an identity of the policy", subject+", valid", "any change of the spec")
+			s.says(got, gate.ControllerDisagrees, "1.9", "bundle", "none by an identity of the policy", "valid signature in a bundle, by "+subject, "any change of the spec")
 
 			// What the finding says to do brings it out.
 			s.apply(pollRarely)
@@ -182,7 +182,7 @@ func disagree() []scenario {
 			a := s.changeDuringVerification(func(digest string) { s.signKey(digest, s.ours, cosigncli.Tag) }, keyIn(keySecret), keyIn("new"))
 			s.requireKey("new", s.theirs)
 			got := s.gate(in{"digest": a}).apart("the policy changed while the verification ran").rejected(gate.SignatureInvalid, gate.WillRefuse)
-			s.says(got, gate.WillRefuse, ".sig", "somebody unknown")
+			s.says(got, gate.WillRefuse, ".sig tag, refused at the step signature")
 		}},
 		{name: "signed-after-refusal", run: func(s *stage) {
 			c := s.ownSources()
@@ -211,7 +211,7 @@ func disagree() []scenario {
 			s.signAs(a, githubtoken.Claims{})
 			got := s.gate(in{"digest": a, "timeout": short}).apart("it was signed after the controller's last try").
 				rejected(gate.VerificationFailed, gate.ControllerDisagrees)
-			s.says(got, gate.ControllerDisagrees, "bundle", scannerSubject+", valid", subject+", valid", "reconciliation")
+			s.says(got, gate.ControllerDisagrees, "bundle", scannerSubject, subject, "reconcil")
 
 			s.check(c.Restart(s.t.Context()))
 			s.gate(in{"digest": a}).verified(a)
@@ -229,8 +229,8 @@ func disagree() []scenario {
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
 			got := s.gate(in{"digest": a, "timeout": short}).apart("the registry shows the controller another signature").
 				rejected(gate.VerificationFailed, gate.ControllerDisagrees)
-			s.says(got, gate.ControllerDisagrees, "1.9", "bundle", "accepts the signature by "+subject, subject+", valid",
-				"The controller says: failed to verify", "the same repository")
+			s.says(got, gate.ControllerDisagrees, "1.9", "bundle", "accepts", "by "+subject,
+				"failed to verify", "the same repository")
 		}},
 		{name: "registry-shows-gate-nothing", newer: true, run: func(s *stage) {
 			s.withSigner()
@@ -241,7 +241,7 @@ func disagree() []scenario {
 			s.awaitAllGreen()
 			got := s.gate(in{"digest": a, "timeout": short}).apart("the registry shows the gate nothing").
 				rejected(gate.Unsigned, gate.ControllerDisagrees)
-			s.says(got, gate.ControllerDisagrees, "1.9", "finds no signature", "The gate sees nothing")
+			s.says(got, gate.ControllerDisagrees, "1.9", "finds no signature", "gate sees nothing")
 		}},
 		{name: "tag-moved-between-looks", run: func(s *stage) {
 			c := s.ownSources()
