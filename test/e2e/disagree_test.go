@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -22,9 +23,10 @@ const scannerSubject = "https://github.com/mallory/tools/.github/workflows/scan.
 
 var scanner = githubtoken.Claims{Repository: "mallory/tools", WorkflowRef: strings.TrimPrefix(scannerSubject, "https://github.com/")}
 
-// Two scenarios in which nothing is wrong with the deployment yet.
 const (
+	// short is the time-out of a run that is not to become green.
 	short = "12s"
+	// later is why a bundle can hide a signature without a word of the controller.
 	later = "it was attached after the controller had verified, and it does not verify again"
 )
 
@@ -36,30 +38,29 @@ func disagree() []scenario {
 			s.withKey()
 			a := s.signedByKey("v1", cosigncli.Tag)
 			s.apply()
-			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionTrue)
+			s.awaitAllGreen()
 			s.signKey(a, s.theirs, cosigncli.Bundle)
 			got := s.gate(in{"digest": a}).apart(later).verified(a, gate.WillRefuse)
-			s.says(got, gate.WillRefuse, "1.9", "bundle", "by a required key, valid", "refused at the step signature", "cosign")
+			s.says(got, gate.WillRefuse, "1.8 to 1.10", "bundles only", "valid signature under the .sig tag, by a required key", "refused at the step signature", "cosign 3")
 
-			// It does refuse: any change of the spec makes it look again.
+			// And so it is: any change of the spec makes it look again.
 			s.apply(pollRarely)
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
-			s.gate(in{"digest": a, "timeout": short}).rejected(gate.VerificationFailed)
 		}},
 		{name: "hidden-by-attestation-of-stranger", newer: true, run: func(s *stage) {
 			s.withKey()
 			a := s.signedByKey("v1", cosigncli.Tag)
 			s.apply()
-			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionTrue)
+			s.awaitAllGreen()
 			s.attestProvenance(a, scanner)
 			got := s.gate(in{"digest": a}).apart(later).verified(a, gate.WillRefuse)
-			s.says(got, gate.WillRefuse, "1.9", "bundle", "attestation by "+scannerSubject, "by a required key, valid")
+			s.says(got, gate.WillRefuse, "1.8 to 1.10", "bundles only", "by "+scannerSubject, "valid signature under the .sig tag, by a required key")
 		}},
 		{name: "bundle-of-stranger-beside-ours", newer: true, run: func(s *stage) {
 			s.withSigner()
 			a := s.signedBy("v1", githubtoken.Claims{})
 			s.apply()
-			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionTrue)
+			s.awaitAllGreen()
 			s.signAs(a, scanner)
 			got := s.gate(in{"digest": a}).verified(a)
 			s.without(got, gate.WillRefuse) // any bundle suffices
@@ -69,7 +70,7 @@ func disagree() []scenario {
 			s.withSigner()
 			a := s.signedBy("v1", githubtoken.Claims{})
 			s.apply()
-			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionTrue)
+			s.awaitAllGreen()
 			s.check(c.Stop())
 			s.apply(verifyBy(exactly(issuer, releaseSubject)))
 			s.requireSigners(in{"issuer": issuer, "subject": releaseSubject})
@@ -88,7 +89,7 @@ func disagree() []scenario {
 			s.allowRelease()
 			a := s.signedBy("v1", githubtoken.Claims{})
 			s.apply(verifyBy(eitherWorkflow()))
-			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionTrue)
+			s.awaitAllGreen()
 			s.check(c.Stop())
 			s.apply(verifyBy(exactly(issuer, subject), exactly(issuer, releaseSubject)))
 			got := s.gate(in{"digest": a, "timeout": short}).rejected(gate.MatchersMultiple, gate.VerificationStale, gate.WillRefuse)
@@ -103,7 +104,7 @@ func disagree() []scenario {
 			s.withKey()
 			a := s.signedByKey("v1", cosigncli.Tag)
 			s.apply()
-			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionTrue)
+			s.awaitAllGreen()
 			s.secret(keySecret, map[string]string{"cosign.pub": s.theirs.Public})
 			// The gate does not read Secrets, and says so.
 			s.gate(in{"digest": a}).apart("the key was replaced after the controller had verified").verified(a, gate.KeysUnread)
@@ -112,11 +113,11 @@ func disagree() []scenario {
 			s.withKey()
 			a := s.signedByKey("v1", cosigncli.Tag)
 			s.apply()
-			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionTrue)
+			s.awaitAllGreen()
 			s.secret(keySecret, map[string]string{"cosign.pub": s.theirs.Public})
 			s.requireKey(keySecret, s.theirs)
 			got := s.gate(in{"digest": a}).apart("the key was replaced after the controller had verified").rejected(gate.SignatureInvalid, gate.WillRefuse)
-			s.says(got, gate.WillRefuse, "required key", "somebody unknown", "sign the digest with the new key")
+			s.says(got, gate.WillRefuse, "required key", ".sig tag, refused at the step signature", "sign the digest with the key that the Secret holds now")
 
 			// What the finding says to do heals it.
 			s.signKey(a, s.theirs, cosigncli.Tag)
@@ -128,52 +129,42 @@ func disagree() []scenario {
 			s.withKey()
 			a := s.signedByKey("v1", cosigncli.Tag)
 			s.apply()
-			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionTrue)
+			s.awaitAllGreen()
 			s.removeTagged(a)
 			got := s.gate(in{"digest": a, "timeout": short}).apart("the signature was removed after the controller had verified").
 				rejected(gate.Unsigned, gate.ControllerDisagrees)
-			s.says(got, gate.ControllerDisagrees, s.stack.Line.Name, "finds no signature", "The gate sees nothing", "sign the digest again")
+			s.says(got, gate.ControllerDisagrees, "finds no signature", "gate sees nothing", "sign the digest again")
 		}},
 		{name: "signature-replaced", newer: true, run: func(s *stage) {
 			s.withSigner()
 			a := s.signedBy("v1", githubtoken.Claims{})
 			s.apply()
-			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionTrue)
+			s.awaitAllGreen()
 			s.removeBundles(a)
 			s.signAs(a, scanner)
 			got := s.gate(in{"digest": a}).apart("the signature was replaced after the controller had verified").
 				rejected(gate.SignedByOthers, gate.ControllerDisagrees)
 			s.says(got, gate.SignedByOthers, scannerSubject)
-			s.says(got, gate.ControllerDisagrees, "1.9", "bundle", "none by an identity of the policy", scannerSubject+", valid", "Do not promote")
+			s.says(got, gate.ControllerDisagrees, "1.9", "bundle", "none by an identity of the policy", "valid signature in a bundle, by "+scannerSubject, "Do not promote")
 		}},
 		{name: "entry-added-during-verification", core: true, newer: true, run: func(s *stage) {
 			// Nothing but the comparison sees this one: the required signer has
 			// signed, and the policy accepts whom it may.
 			s.withSigner()
 			s.allowRelease()
-			held := s.holdSignatures()
-			a := s.signedBy("v1", githubtoken.Claims{})
-			s.apply(verifyBy(eitherWorkflow()))
-			held.wait(s)
-			s.apply(verifyBy(exactly(issuer, subject), exactly(issuer, releaseSubject)))
-			held.release()
-			s.awaitAllGreen()
+			a := s.changeDuringVerification(func(digest string) { s.signAs(digest, githubtoken.Claims{}) },
+				verifyBy(eitherWorkflow()), verifyBy(exactly(issuer, subject), exactly(issuer, releaseSubject)))
 			got := s.gate(in{"digest": a}).apart("the policy changed while the verification ran").rejected(gate.ControllerDisagrees)
-			s.says(got, gate.ControllerDisagrees, "1.9", "refuses every bundle", "several identities", subject+", valid", "while the controller verified")
+			s.says(got, gate.ControllerDisagrees, "1.9", "refuses every bundle", "several identities", "valid signature in a bundle, by "+subject, "while the controller verified")
 		}},
-		{name: "signer-changed-during-verification", core: true, newer: true, run: func(s *stage) {
+		{name: "signer-changed-during-verification", newer: true, run: func(s *stage) {
 			s.withSigner()
-			held := s.holdSignatures()
-			a := s.signedBy("v1", githubtoken.Claims{})
-			s.apply()
-			held.wait(s)
-			s.apply(verifyBy(exactly(issuer, releaseSubject)))
-			held.release()
-			s.awaitAllGreen()
+			a := s.changeDuringVerification(func(digest string) { s.signAs(digest, githubtoken.Claims{}) },
+				verifyBy(exactly(issuer, subject)), verifyBy(exactly(issuer, releaseSubject)))
 			s.requireSigners(in{"issuer": issuer, "subject": releaseSubject})
 			got := s.gate(in{"digest": a}).apart("the policy changed while the verification ran").
 				rejected(gate.SignedByOthers, gate.ControllerDisagrees)
-			s.says(got, gate.ControllerDisagrees, "1.9", "bundle", "none by an identity of the policy", subject+", valid", "any change of the spec")
+			s.says(got, gate.ControllerDisagrees, "1.9", "bundle", "none by an identity of the policy", "valid signature in a bundle, by "+subject, "any change of the spec")
 
 			// What the finding says to do brings it out.
 			s.apply(pollRarely)
@@ -183,18 +174,15 @@ func disagree() []scenario {
 		{name: "secret-changed-during-verification", newer: true, run: func(s *stage) {
 			s.withKey()
 			s.secret("new", map[string]string{"cosign.pub": s.theirs.Public})
-			held := s.holdSignatures()
-			a := s.signedByKey("v1", cosigncli.Tag)
-			s.apply()
-			held.wait(s)
-			s.apply(func(spec *sourcev1.OCIRepositorySpec) {
-				spec.Verify.SecretRef = &meta.LocalObjectReference{Name: "new"}
-			})
-			held.release()
-			s.awaitAllGreen()
+			keyIn := func(secret string) func(*sourcev1.OCIRepositorySpec) {
+				return func(spec *sourcev1.OCIRepositorySpec) {
+					spec.Verify.SecretRef = &meta.LocalObjectReference{Name: secret}
+				}
+			}
+			a := s.changeDuringVerification(func(digest string) { s.signKey(digest, s.ours, cosigncli.Tag) }, keyIn(keySecret), keyIn("new"))
 			s.requireKey("new", s.theirs)
 			got := s.gate(in{"digest": a}).apart("the policy changed while the verification ran").rejected(gate.SignatureInvalid, gate.WillRefuse)
-			s.says(got, gate.WillRefuse, ".sig", "somebody unknown")
+			s.says(got, gate.WillRefuse, ".sig tag, refused at the step signature")
 		}},
 		{name: "signed-after-refusal", run: func(s *stage) {
 			c := s.ownSources()
@@ -217,28 +205,43 @@ func disagree() []scenario {
 			s.withSigner()
 			a := s.signedBy("v1", scanner)
 			s.apply(verifyBy(exactly(issuer, scannerSubject)))
-			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionTrue)
+			s.awaitAllGreen()
 			s.apply(verifyBy(exactly(issuer, subject)))
 			s.hold(c)
 			s.signAs(a, githubtoken.Claims{})
 			got := s.gate(in{"digest": a, "timeout": short}).apart("it was signed after the controller's last try").
 				rejected(gate.VerificationFailed, gate.ControllerDisagrees)
-			s.says(got, gate.ControllerDisagrees, "bundle", scannerSubject+", valid", subject+", valid", "reconciliation")
+			s.says(got, gate.ControllerDisagrees, "bundle", scannerSubject, subject, "reconcil")
 
 			s.check(c.Restart(s.t.Context()))
 			s.gate(in{"digest": a}).verified(a)
 		}},
-		{name: "registry-hides-signer-from-controller", newer: true, run: func(s *stage) {
+		{name: "registry-shows-controller-another", newer: true, run: func(s *stage) {
 			s.withSigner()
-			var a string
-			s.behind(func(w http.ResponseWriter, r *http.Request, registry http.Handler) {
-				s.t.Logf("%s %s %s", r.UserAgent(), r.Method, r.URL.Path)
-				registry.ServeHTTP(w, r)
-			})
-			a = s.signedBy("v1", githubtoken.Claims{})
+			shown := s.showTwoFaces()
+			a := s.signedBy("v1", scanner)
+			shown.controllerOnly(s.referrers(a)...)
+			s.signAs(a, githubtoken.Claims{})
+			shown.gateOnly(s.referrers(a)...)
+			s.apply(verifyBy(exactly(issuer, scannerSubject)))
+			s.awaitAllGreen()
+			s.apply(verifyBy(exactly(issuer, subject)))
+			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
+			got := s.gate(in{"digest": a, "timeout": short}).apart("the registry shows the controller another signature").
+				rejected(gate.VerificationFailed, gate.ControllerDisagrees)
+			s.says(got, gate.ControllerDisagrees, "1.9", "bundle", "accepts", "by "+subject,
+				"failed to verify", "the same repository")
+		}},
+		{name: "registry-shows-gate-nothing", newer: true, run: func(s *stage) {
+			s.withSigner()
+			shown := s.showTwoFaces()
+			a := s.signedBy("v1", githubtoken.Claims{})
+			shown.controllerOnly(s.referrers(a)...)
 			s.apply()
-			s.gate(in{"digest": a}).verified(a)
-			s.t.Fail()
+			s.awaitAllGreen()
+			got := s.gate(in{"digest": a, "timeout": short}).apart("the registry shows the gate nothing").
+				rejected(gate.Unsigned, gate.ControllerDisagrees)
+			s.says(got, gate.ControllerDisagrees, "1.9", "finds no signature", "gate sees nothing")
 		}},
 		{name: "tag-moved-between-looks", run: func(s *stage) {
 			c := s.ownSources()
@@ -262,7 +265,7 @@ func disagree() []scenario {
 			s.withSigner()
 			a := s.signedBy("v1", githubtoken.Claims{})
 			s.apply()
-			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionTrue)
+			s.awaitAllGreen()
 			other, err := s.stack.NewSigstore(s.t.Context(), "sigstore-of-"+s.namespace)
 			s.check(err)
 			s.t.Cleanup(func() { s.mustNot("stop Sigstore", other.Stop()) })
@@ -305,14 +308,22 @@ func (s *stage) without(got actiontest.Result, code gate.Code) {
 // generation, and is good.
 func (s *stage) awaitAllGreen() {
 	s.t.Helper()
-	s.await("everything green", func(o *sourcev1.OCIRepository) bool {
-		for _, kind := range []string{meta.ReadyCondition, sourcev1.SourceVerifiedCondition} {
-			if c := condition(o, kind); c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != o.Generation {
-				return false
-			}
+	s.await("everything green", green)
+}
+
+func green(o *sourcev1.OCIRepository) bool {
+	for _, kind := range []string{meta.ReadyCondition, sourcev1.SourceVerifiedCondition} {
+		if c := condition(o, kind); c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != o.Generation {
+			return false
 		}
-		return o.Status.ObservedGeneration == o.Generation
-	})
+	}
+	return o.Status.ObservedGeneration == o.Generation
+}
+
+// refused says that the controller has refused at the live generation.
+func refused(o *sourcev1.OCIRepository) bool {
+	c := condition(o, sourcev1.SourceVerifiedCondition)
+	return c != nil && c.Status == metav1.ConditionFalse && c.ObservedGeneration == o.Generation
 }
 
 // hold stops a controller that has refused, and whose condition flaps, at a moment
@@ -331,29 +342,74 @@ func (s *stage) hold(c *controller.Controller) {
 	s.t.Fatal("the controller was never stopped while its refusal stood in the status")
 }
 
-// held is a registry that keeps those who ask for signatures waiting.
-type held struct {
-	reached, open chan struct{}
-	first         sync.Once
+// changeDuringVerification pushes and signs an artifact, and changes the policy
+// while the controller verifies it: it waits for the signatures then. Whether the
+// older policy's answer is stamped with the newer generation depends on what the
+// controller has read when, so it is tried again until that is so.
+func (s *stage) changeDuringVerification(sign func(digest string), before, after func(*sourcev1.OCIRepositorySpec)) string {
+	s.t.Helper()
+	h := &held{}
+	s.behind(func(w http.ResponseWriter, r *http.Request, registry http.Handler) {
+		if !asksForSignatures(r) || h.pass(r) {
+			registry.ServeHTTP(w, r)
+		}
+	})
+	for try := range 10 {
+		digest := s.push("v1", fmt.Sprintf("try %d", try))
+		sign(digest)
+		h.close()
+		s.apply(before)
+		h.wait(s)
+		s.apply(after)
+		s.awaitSeen()
+		h.release()
+		live := s.await("an answer about the new policy", func(o *sourcev1.OCIRepository) bool {
+			return serving(o) == digest && (green(o) || refused(o))
+		})
+		if green(live) {
+			return digest
+		}
+	}
+	s.t.Fatal("the controller has taken notice of the new policy every time")
+	return ""
 }
 
-// holdSignatures puts a proxy before the registry that answers nobody who asks
-// for signatures until it is released.
-func (s *stage) holdSignatures() *held {
-	s.t.Helper()
-	h := &held{reached: make(chan struct{}), open: make(chan struct{})}
-	s.behind(func(w http.ResponseWriter, r *http.Request, registry http.Handler) {
-		if asksForSignatures(r) {
-			h.first.Do(func() { close(h.reached) })
-			select {
-			case <-h.open:
-			case <-r.Context().Done():
-				return
-			}
-		}
-		registry.ServeHTTP(w, r)
-	})
-	return h
+// held keeps those who ask for signatures waiting while it is closed.
+type held struct {
+	mu            sync.Mutex
+	reached, open chan struct{}
+}
+
+func (h *held) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.reached, h.open = make(chan struct{}, 1), make(chan struct{})
+}
+
+func (h *held) release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	close(h.open)
+}
+
+// pass waits until it is released, and says whether who asks still waits too.
+func (h *held) pass(r *http.Request) bool {
+	h.mu.Lock()
+	reached, open := h.reached, h.open
+	h.mu.Unlock()
+	if open == nil {
+		return true
+	}
+	select {
+	case reached <- struct{}{}:
+	default:
+	}
+	select {
+	case <-open:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
 }
 
 // wait returns when somebody waits for signatures.
@@ -366,4 +422,25 @@ func (h *held) wait(s *stage) {
 	}
 }
 
-func (h *held) release() { close(h.open) }
+// awaitSeen returns when the controller knows the source as it is now. It sees
+// the changes of all sources in one order, so it does if it has dealt with one
+// that was made later: a suspended one, to which it does nothing but put its
+// finalizer.
+func (s *stage) awaitSeen() {
+	s.t.Helper()
+	marker := s.desired.DeepCopy()
+	marker.Name, marker.Spec.Suspend, marker.Spec.Verify = "marker", true, nil
+	_, err := s.objects().Apply(s.t.Context(), marker.Name, plain(s.t, marker), metav1.ApplyOptions{FieldManager: "admin", Force: true})
+	s.check(err)
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		u, err := s.objects().Get(s.t.Context(), marker.Name, metav1.GetOptions{})
+		s.check(err)
+		if len(u.GetFinalizers()) > 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatal("the controller has not seen the marker")
+		}
+	}
+	s.check(s.objects().Delete(s.t.Context(), marker.Name, metav1.DeleteOptions{}))
+}

@@ -1,14 +1,20 @@
 package e2e
 
 import (
+	"encoding/json"
 	"io"
 	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
 // behind puts a proxy before the scenario's registry, and names the proxy in the
@@ -49,3 +55,59 @@ func (s *stage) behind(handle func(w http.ResponseWriter, r *http.Request, regis
 func asksForSignatures(r *http.Request) bool {
 	return strings.Contains(r.URL.Path, "/referrers/") || strings.Contains(r.URL.Path, "/manifests/sha256-")
 }
+
+// faces are what a registry shows to one side only, by digest.
+type faces struct {
+	mu   sync.Mutex
+	only map[string]bool // true: only the controller
+}
+
+// showTwoFaces puts a proxy before the registry that lists some referrers to the
+// controller only, and some to everybody else only.
+func (s *stage) showTwoFaces() *faces {
+	s.t.Helper()
+	f := &faces{only: map[string]bool{}}
+	s.behind(func(w http.ResponseWriter, r *http.Request, registry http.Handler) {
+		if !strings.Contains(r.URL.Path, "/referrers/") {
+			registry.ServeHTTP(w, r)
+			return
+		}
+		answer := httptest.NewRecorder()
+		registry.ServeHTTP(answer, r)
+		var index v1.IndexManifest
+		if answer.Code != http.StatusOK || json.Unmarshal(answer.Body.Bytes(), &index) != nil {
+			http.Error(w, answer.Body.String(), answer.Code)
+			return
+		}
+		index.Manifests = slices.DeleteFunc(index.Manifests, func(d v1.Descriptor) bool { return f.hides(d.Digest.String(), fromController(r)) })
+		w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+		_ = json.NewEncoder(w).Encode(index) // an error means that the client is gone
+	})
+	return f
+}
+
+func (f *faces) hides(digest string, controller bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	only, listed := f.only[digest]
+	return listed && only != controller
+}
+
+func (f *faces) controllerOnly(digests ...string) { f.show(true, digests) }
+
+func (f *faces) gateOnly(digests ...string) { f.show(false, digests) }
+
+// show says to whom referrers are listed that nothing was said about before.
+func (f *faces) show(controller bool, digests []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, digest := range digests {
+		if _, said := f.only[digest]; !said {
+			f.only[digest] = controller
+		}
+	}
+}
+
+// fromController says whether source-controller sent a request, by the name that
+// it gives itself.
+func fromController(r *http.Request) bool { return strings.HasPrefix(r.UserAgent(), "flux/") }

@@ -86,7 +86,8 @@ func keylessRoots() []scenario {
 			other := s.anotherSigstore()
 			s.trustRoot(other.TrustedRoot())
 			// The controller does not look again by itself; the gate does.
-			s.gate(in{"digest": a}, briefly).apart("the root changed afterwards").rejected(gate.SignatureInvalid, gate.ControllerDisagrees)
+			s.gate(in{"digest": a}, briefly).apart("the trusted root was replaced after the controller had verified").
+				rejected(gate.SignatureInvalid, gate.ControllerDisagrees)
 			s.apply(anyEdit)
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
 			s.gate(in{"digest": a}, briefly).rejected(gate.VerificationFailed, gate.SignatureInvalid)

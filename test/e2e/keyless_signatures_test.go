@@ -27,7 +27,7 @@ func servedWith(name string, core bool, change func(s *stage, digest string, bun
 		s.awaitCondition(meta.ReadyCondition, metav1.ConditionTrue)
 		s.gate(in{"digest": a}, briefly).verified(a)
 		change(s, a, s.bundleOf(a))
-		got := s.gate(in{"digest": a}, briefly).apart("the controller does not look again").rejected(reason, gate.ControllerDisagrees)
+		got := s.gate(in{"digest": a}, briefly).apart("the signature was changed after the controller had verified").rejected(reason, gate.ControllerDisagrees)
 		found := got.Finding(s.t, reason)
 		for _, text := range told {
 			if !strings.Contains(found.Found, text) {
@@ -220,7 +220,7 @@ func keylessSignatures() []scenario {
 			s.apply()
 			s.awaitCondition(meta.ReadyCondition, metav1.ConditionTrue)
 			s.signAs(a, stranger)
-			note := s.gate(in{"digest": a}, briefly).apart("the bundle came afterwards").verified(a, gate.WillRefuse).Finding(s.t, gate.WillRefuse)
+			note := s.gate(in{"digest": a}, briefly).apart(later).verified(a, gate.WillRefuse).Finding(s.t, gate.WillRefuse)
 			if note.Outcome != gate.Note {
 				s.t.Errorf("got the outcome %s, want a note", note.Outcome)
 			}

@@ -116,7 +116,7 @@ func outages() []scenario {
 			s.desired.Spec.Interval.Duration *= 360
 			a := s.withVerified()
 			s.deleteTag("sha256-" + a[len("sha256:"):] + ".sig")
-			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.Unsigned)
+			s.gate(in{"digest": a, "timeout": soon}).apart("the signature was lost after the controller had verified").rejected(gate.Unsigned)
 		}},
 	}
 }

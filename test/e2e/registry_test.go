@@ -26,8 +26,8 @@ const (
 	helmContent = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 )
 
-// removeBundles deletes every referrer of a digest.
-func (s *stage) removeBundles(digest string) {
+// referrers lists the digests of what refers to a digest.
+func (s *stage) referrers(digest string) []string {
 	s.t.Helper()
 	of, err := name.NewDigest(s.reference(digest), name.Insecure)
 	s.check(err)
@@ -35,11 +35,23 @@ func (s *stage) removeBundles(digest string) {
 	s.check(err)
 	manifest, err := index.IndexManifest()
 	s.check(err)
-	if len(manifest.Manifests) == 0 {
+	var digests []string
+	for _, d := range manifest.Manifests {
+		digests = append(digests, d.Digest.String())
+	}
+	if len(digests) == 0 {
 		s.t.Fatalf("%s has no referrers", digest)
 	}
-	for _, d := range manifest.Manifests {
-		s.check(remote.Delete(of.Digest(d.Digest.String()), remote.WithContext(s.t.Context())))
+	return digests
+}
+
+// removeBundles deletes every referrer of a digest.
+func (s *stage) removeBundles(digest string) {
+	s.t.Helper()
+	for _, bundle := range s.referrers(digest) {
+		manifest, err := name.NewDigest(s.reference(bundle), name.Insecure)
+		s.check(err)
+		s.check(remote.Delete(manifest, remote.WithContext(s.t.Context())))
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 	"flux-verify-gate/test/stack/cosigncli"
 )
 
+// rotated is why the controller's word is not what the Secret says now.
+const rotated = "the key was replaced after the controller had verified, and it does not verify again"
+
 // rotations are changes of the Secret that a policy takes its keys from, which
 // the gate cannot see.
 func rotations() []scenario {
@@ -16,12 +19,12 @@ func rotations() []scenario {
 			// generation; until then it goes by the old key, and is green.
 			a := s.withRotatedKey()
 			s.becomes("11a-verified-with-key-a")
-			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.SignatureInvalid)
+			s.gate(in{"digest": a, "timeout": soon}).apart(rotated).rejected(gate.SignatureInvalid)
 		}},
 		{name: "key-rotated-for-the-controller-only", run: func(s *stage) {
 			// The gate is asked for the old key still, and reads no Secret.
 			a := s.withRotatedKey()
-			s.gate(in{"digest": a, "required-keys": s.keysInput(keySecret, s.ours)}).verified(a, gate.KeysUnread)
+			s.gate(in{"digest": a, "required-keys": s.keysInput(keySecret, s.ours)}).apart(rotated).verified(a, gate.KeysUnread)
 		}},
 		{name: "key-rotated-then-spec-touched", run: func(s *stage) {
 			a := s.withRotatedKey()
