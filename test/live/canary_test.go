@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flux-verify-gate/gate"
+	"flux-verify-gate/gate/action/actiontest"
 	"flux-verify-gate/test/stack/testcontroller"
 )
 
@@ -87,7 +88,7 @@ func TestCanaryRefused(t *testing.T) {
 	p.settle(revision("a"))
 	canary.createCanary()
 	canary.unsigned()
-	r := p.gate(canary.asks()).is(want{gate.Verified, gate.ReasonVerified})
+	r := p.gate(canary.asks()).Is(actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified})
 	if got := p.requests(); len(got) != 1 || got["get"] != 4 {
 		t.Errorf("got requests %v, want four gets", got)
 	}
@@ -95,16 +96,16 @@ func TestCanaryRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := r.report.Canary
+	c := r.Report.Canary
 	if c == nil || c.State != gate.CanaryRefused || c.Class != gate.ClassNoMatchingKey || c.Namespace != p.namespace || c.Name != canaryObject ||
 		c.UID != string(now.GetUID()) || c.ResourceVersion != now.GetResourceVersion() || c.Generation != 1 || c.Digest != testcontroller.Digest("canary") {
 		t.Errorf("got the canary %+v", c)
 	}
-	if c := r.report.Canary; c != nil && c.UID == r.report.Source.UID {
+	if c := r.Report.Canary; c != nil && c.UID == r.Report.Source.UID {
 		t.Error("the canary is the source")
 	}
-	if !strings.Contains(r.stdout, canaryObject+" was refused, as it must be (no-matching-key)") || !strings.Contains(r.summary, "- Canary: ") {
-		t.Errorf("nothing is said of the canary:\n%s", r.stdout)
+	if !strings.Contains(r.Stdout, canaryObject+" was refused, as it must be (no-matching-key)") || !strings.Contains(r.Summary, "- Canary: ") {
+		t.Errorf("nothing is said of the canary:\n%s", r.Stdout)
 	}
 }
 
@@ -117,65 +118,65 @@ func TestCanaryStates(t *testing.T) {
 		status func(*place)
 		after  func(*place)
 		inputs map[string]string
-		want   want
+		want   actiontest.Want
 		says   string
 	}{
 		"refused": {
-			status: func(c *place) { c.unsigned() }, want: want{gate.Verified, gate.ReasonVerified},
+			status: func(c *place) { c.unsigned() }, want: actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified},
 		},
 		"accepted": {
 			status: func(c *place) { c.settle("canary@" + testcontroller.Digest("canary")) },
-			want:   want{gate.Rejected, gate.CanaryAccepted}, says: "do not promote",
+			want:   actiontest.Want{Verdict: gate.Rejected, Reason: gate.CanaryAccepted}, says: "do not promote",
 		},
 		"no status": {
-			status: func(*place) {}, want: want{gate.Undecided, gate.CanaryAccepted}, says: "does not say what became of the canary",
+			status: func(*place) {}, want: actiontest.Want{Verdict: gate.Undecided, Reason: gate.CanaryAccepted}, says: "does not say what became of the canary",
 		},
 		"trying again": {
-			status: func(c *place) { c.unsigned(trying) }, want: want{gate.Undecided, gate.CanaryAccepted}, says: "building artifact",
+			status: func(c *place) { c.unsigned(trying) }, want: actiontest.Want{Verdict: gate.Undecided, Reason: gate.CanaryAccepted}, says: "building artifact",
 		},
 		"refused under an earlier policy": {
 			status: func(c *place) { c.unsigned() },
 			after: func(c *place) {
 				c.edit(func(o *sourcev1.OCIRepository) { o.Spec.Interval = metav1.Duration{Duration: time.Hour} })
 			},
-			want: want{gate.Undecided, gate.CanaryAccepted}, says: "another generation",
+			want: actiontest.Want{Verdict: gate.Undecided, Reason: gate.CanaryAccepted}, says: "another generation",
 		},
 		"suspended": {
 			spec:   edits{func(o *sourcev1.OCIRepository) { o.Spec.Suspend = true }},
-			status: func(c *place) { c.unsigned() }, want: want{gate.Undecided, gate.CanaryAccepted}, says: "flux resume",
+			status: func(c *place) { c.unsigned() }, want: actiontest.Want{Verdict: gate.Undecided, Reason: gate.CanaryAccepted}, says: "flux resume",
 		},
 		"being deleted": {
 			spec:   edits{func(o *sourcev1.OCIRepository) { o.Finalizers = []string{sourcev1.SourceFinalizer} }},
 			status: func(c *place) { c.unsigned() }, after: func(c *place) { c.remove() },
-			want: want{gate.Undecided, gate.CanaryAccepted}, says: "being deleted",
+			want: actiontest.Want{Verdict: gate.Undecided, Reason: gate.CanaryAccepted}, says: "being deleted",
 		},
 		"registry down": {
 			status: func(c *place) {
 				c.unsigned(trying, condition(sourcev1.FetchFailedCondition, true, sourcev1.OCIPullFailedReason, "connection refused"))
 			},
-			want: want{gate.Undecided, gate.CanaryAccepted}, says: "does not say what became of the canary",
+			want: actiontest.Want{Verdict: gate.Undecided, Reason: gate.CanaryAccepted}, says: "does not say what became of the canary",
 		},
 		"registry down beside an old refusal": {
 			status: func(c *place) {
 				c.unsigned(condition(sourcev1.FetchFailedCondition, true, sourcev1.OCIPullFailedReason, "connection refused"))
 			},
-			want: want{gate.Undecided, gate.CanaryAccepted}, says: "connection refused",
+			want: actiontest.Want{Verdict: gate.Undecided, Reason: gate.CanaryAccepted}, says: "connection refused",
 		},
 		"its Secret is missing": {
 			status: func(c *place) { c.update("status", canaryRefused(`secrets "cosign" not found`)) },
-			want:   want{gate.Undecided, gate.CanaryAccepted}, says: "Secret",
+			want:   actiontest.Want{Verdict: gate.Undecided, Reason: gate.CanaryAccepted}, says: "Secret",
 		},
 		"another policy": {
 			spec:   edits{func(o *sourcev1.OCIRepository) { o.Spec.Verify.SecretRef.Name = "other" }},
-			status: func(c *place) { c.unsigned() }, want: want{gate.Rejected, gate.CanaryDiffers}, says: "secretRef other",
+			status: func(c *place) { c.unsigned() }, want: actiontest.Want{Verdict: gate.Rejected, Reason: gate.CanaryDiffers}, says: "secretRef other",
 		},
 		"the tag of the source": {
 			spec:   edits{func(o *sourcev1.OCIRepository) { o.Spec.Reference = &sourcev1.OCIRepositoryRef{Tag: "v1"} }},
-			status: func(c *place) { c.unsigned() }, want: want{gate.Undecided, gate.CanaryAccepted}, says: "follows the tag",
+			status: func(c *place) { c.unsigned() }, want: actiontest.Want{Verdict: gate.Undecided, Reason: gate.CanaryAccepted}, says: "follows the tag",
 		},
 		"deleted": {
 			status: func(*place) {}, after: func(c *place) { c.remove() },
-			want: want{gate.Undecided, gate.CanaryAccepted}, says: "examples/canary/canary.yaml",
+			want: actiontest.Want{Verdict: gate.Undecided, Reason: gate.CanaryAccepted}, says: "examples/canary/canary.yaml",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -188,12 +189,12 @@ func TestCanaryStates(t *testing.T) {
 			if test.after != nil {
 				test.after(canary)
 			}
-			r := p.gate(canary.asks(), map[string]string{"timeout": "0"}, test.inputs).is(test.want)
-			if !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(r.stdout, "│", "")), " "), test.says) {
-				t.Errorf("the log does not say %q:\n%s", test.says, r.stdout)
+			r := p.gate(canary.asks(), map[string]string{"timeout": "0"}, test.inputs).Is(test.want)
+			if !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(r.Stdout, "│", "")), " "), test.says) {
+				t.Errorf("the log does not say %q:\n%s", test.says, r.Stdout)
 			}
-			if verified := test.want.verdict == gate.Verified; verified != (r.report.Canary.State == gate.CanaryRefused) && test.want.reason == gate.CanaryAccepted {
-				t.Errorf("got the canary %+v", r.report.Canary)
+			if verified := test.want.Verdict == gate.Verified; verified != (r.Report.Canary.State == gate.CanaryRefused) && test.want.Reason == gate.CanaryAccepted {
+				t.Errorf("got the canary %+v", r.Report.Canary)
 			}
 			if watched := p.requests()["watch"]; watched != 0 {
 				t.Errorf("got %d watches, want none", watched)
@@ -208,7 +209,7 @@ func TestCanaryIsTheSource(t *testing.T) {
 	p, _ := canaryPlace(t)
 	p.create()
 	p.settle(revision("a"))
-	p.gate(p.asks()).is(want{gate.Undecided, gate.BadInput})
+	p.gate(p.asks()).Is(actiontest.Want{Verdict: gate.Undecided, Reason: gate.BadInput})
 	if got := p.requests(); len(got) != 0 {
 		t.Errorf("got requests %v, want none", got)
 	}
@@ -222,22 +223,22 @@ func TestCanaryWaits(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, after func(p, c *place)
 		inputs        map[string]string
-		want          want
+		want          actiontest.Want
 	}{
 		"for its first status": {
 			before: func(_, c *place) { c.createCanary() },
 			after:  func(_, c *place) { c.unsigned() },
-			want:   want{gate.Verified, gate.ReasonVerified},
+			want:   actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified},
 		},
 		"for the object": {
 			before: func(_, _ *place) {},
 			after:  func(_, c *place) { c.createCanary(); c.unsigned() },
-			want:   want{gate.Verified, gate.ReasonVerified},
+			want:   actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified},
 		},
 		"for an object that nobody deploys": {
 			before: func(_, _ *place) {},
 			after:  func(_, _ *place) {},
-			want:   want{gate.Undecided, gate.CanaryAccepted},
+			want:   actiontest.Want{Verdict: gate.Undecided, Reason: gate.CanaryAccepted},
 		},
 		"until the policy is repaired, and the old artifact stays": {
 			before: func(_, c *place) {
@@ -248,17 +249,17 @@ func TestCanaryWaits(t *testing.T) {
 				c.edit(func(o *sourcev1.OCIRepository) { o.Spec.Verify.SecretRef.Name = "cosign" })
 				c.unsigned()
 			},
-			want: want{gate.Verified, gate.ReasonVerified},
+			want: actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified},
 		},
 		"and it is accepted": {
 			before: func(_, c *place) { c.createCanary() },
 			after:  func(_, c *place) { c.settle(accepted) },
-			want:   want{gate.Rejected, gate.CanaryAccepted},
+			want:   actiontest.Want{Verdict: gate.Rejected, Reason: gate.CanaryAccepted},
 		},
 		"and it is replaced by a refused one": {
 			before: func(_, c *place) { c.createCanary(); c.settle(accepted) },
 			after:  func(_, c *place) { c.remove(); c.createCanary(); c.unsigned() },
-			want:   want{gate.Verified, gate.ReasonVerified},
+			want:   actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified},
 		},
 		"and it flaps, and ends refused": {
 			before: func(_, c *place) { c.createCanary(); c.unsigned(trying) },
@@ -269,7 +270,7 @@ func TestCanaryWaits(t *testing.T) {
 				}
 				c.unsigned()
 			},
-			want: want{gate.Verified, gate.ReasonVerified},
+			want: actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified},
 		},
 		"and it flaps, and nothing comes of it": {
 			before: func(_, c *place) { c.createCanary(); c.unsigned(trying) },
@@ -280,7 +281,7 @@ func TestCanaryWaits(t *testing.T) {
 				}
 			},
 			inputs: map[string]string{"timeout": "15s"},
-			want:   want{gate.Undecided, gate.CanaryAccepted},
+			want:   actiontest.Want{Verdict: gate.Undecided, Reason: gate.CanaryAccepted},
 		},
 		"for the source, and a refused canary is accepted meanwhile": {
 			before: func(p, c *place) {
@@ -293,7 +294,7 @@ func TestCanaryWaits(t *testing.T) {
 				p.settle(revision("a"))
 			},
 			inputs: map[string]string{"digest": testcontroller.Digest("a")},
-			want:   want{gate.Rejected, gate.CanaryAccepted},
+			want:   actiontest.Want{Verdict: gate.Rejected, Reason: gate.CanaryAccepted},
 		},
 		"for the source, whose canary is refused all the time": {
 			before: func(p, c *place) {
@@ -303,7 +304,7 @@ func TestCanaryWaits(t *testing.T) {
 			},
 			after:  func(p, _ *place) { p.settle(revision("a")) },
 			inputs: map[string]string{"digest": testcontroller.Digest("a")},
-			want:   want{gate.Verified, gate.ReasonVerified},
+			want:   actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -313,14 +314,14 @@ func TestCanaryWaits(t *testing.T) {
 			p.settle(revision("a"))
 			test.before(p, canary)
 			g := p.gate(canary.asks(), test.inputs)
-			g.saw(waiting)
+			g.Saw(waiting)
 			test.after(p, canary)
-			r := g.is(test.want)
+			r := g.Is(test.want)
 			if got := p.requests(); got["watch"] != 2 {
 				t.Errorf("got requests %v, want two watches", got)
 			}
-			if want := test.want.verdict == gate.Verified; want != (r.report.Canary.State == gate.CanaryRefused) {
-				t.Errorf("got the canary %+v", r.report.Canary)
+			if want := test.want.Verdict == gate.Verified; want != (r.Report.Canary.State == gate.CanaryRefused) {
+				t.Errorf("got the canary %+v", r.Report.Canary)
 			}
 		})
 	}
@@ -345,8 +346,8 @@ func TestCanaryWithoutRole(t *testing.T) {
 			canary.createCanary(keyless)
 			canary.update("status", canaryRefused("no signatures found"))
 
-			r := p.gate(canary.asks(), inputs).is(want{gate.Undecided, gate.AccessDenied})
-			f := r.finding(t, gate.AccessDenied)
+			r := p.gate(canary.asks(), inputs).Is(actiontest.Want{Verdict: gate.Undecided, Reason: gate.AccessDenied})
+			f := r.Finding(t, gate.AccessDenied)
 			for _, part := range []string{"the canary " + canary.namespace + "/" + canaryObject, p.user, "get ocirepositories.source.toolkit.fluxcd.io"} {
 				if !strings.Contains(f.Title, part) {
 					t.Errorf("the finding does not name %q: %s", part, f.Title)
@@ -355,14 +356,14 @@ func TestCanaryWithoutRole(t *testing.T) {
 			if !strings.Contains(f.Remedy, "kubectl create role flux-verify-gate-canary --namespace "+canary.namespace) {
 				t.Errorf("got the remedy %q", f.Remedy)
 			}
-			if n := strings.Count(r.stdout, "kind: RoleBinding"); n != 1 {
+			if n := strings.Count(r.Stdout, "kind: RoleBinding"); n != 1 {
 				t.Errorf("the log has %d Roles, want one", n)
 			}
 
 			g := p.gate(canary.asks(), inputs)
-			g.saw("kind: RoleBinding")
-			canary.allow(printedRole(t, r.stdout))
-			g.is(want{gate.Verified, gate.ReasonVerified})
+			g.Saw("kind: RoleBinding")
+			canary.allow(printedRole(t, r.Stdout))
+			g.Is(actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified})
 		})
 	}
 }
@@ -377,7 +378,7 @@ func TestCanaryWithoutWatch(t *testing.T) {
 	p.settle(revision("a"))
 	canary.createCanary()
 	g := p.gate(canary.asks())
-	g.saw("it reads every 15s instead")
+	g.Saw("it reads every 15s instead")
 	canary.unsigned()
-	g.is(want{gate.Verified, gate.ReasonVerified})
+	g.Is(actiontest.Want{Verdict: gate.Verified, Reason: gate.ReasonVerified})
 }
