@@ -173,7 +173,7 @@ func (c comparison) whyNext(now opinion) (cause, remedy string) {
 
 // tagAlone says that a .sig signature would be accepted if it were alone.
 func (c comparison) tagAlone(s Signature) bool {
-	return s.Layout == LayoutTag && supported[0].emulate(c.verify, []Signature{s}).accepts
+	return supported[0].emulate(c.verify, []Signature{s}).accepts // it looks at nothing else
 }
 
 // meanwhile says whether the deployment is safe as it is.
@@ -214,7 +214,7 @@ func (c comparison) refused() []Finding {
 	}
 	class := classify(condition.Message)
 	same := func(v series) bool { return c.now(v).class == class }
-	earlier := c.which(func(v series) bool { return !same(v) && v.couldHaveRefused(c.verify, c.found, class) })
+	earlier := c.which(func(v series) bool { return v.couldHaveRefused(c.verify, c.found, class) })
 	accepting := func(v series) bool { return c.now(v).accepts }
 	switch class {
 	case ClassWrongSigner, ClassMultipleIdentities, ClassNoIdentity, ClassBadPattern:

@@ -56,6 +56,8 @@ func TestCheckController(t *testing.T) {
 		{"several identities cannot have accepted a bundle", keylessPolicy("^main$", "^x$"), metav1.ConditionTrue, "", []Signature{bundle}, false, "controller-disagrees:fail"},
 		{"several identities accept a tag signature", keylessPolicy("^main$", "^x$"), metav1.ConditionTrue, "", []Signature{tag}, false, "controller-disagrees:pass"},
 		{"a bundle came later and hides the tag signature", keylessPolicy("^main$"), metav1.ConditionTrue, "", []Signature{tag, foreign}, false, "controller-disagrees:pass will-refuse:note"},
+		{"a bundle that cannot be read came later", keylessPolicy("^main$"), metav1.ConditionTrue, "", []Signature{tag, refusedAt(LayoutBundle, StepParse)}, false, "controller-disagrees:pass"},
+		{"only what cannot be read explains it", keylessPolicy("^main$"), metav1.ConditionTrue, "", []Signature{refusedAt(LayoutBundle, StepParse)}, false, "controller-disagrees:note"},
 		{"an attestation by the signer explains it", keylessPolicy("^main$"), metav1.ConditionTrue, "", []Signature{attestationBy("main")}, false, "controller-disagrees:pass"},
 		{"both refuse", keylessPolicy("^main$"), metav1.ConditionFalse, wrongSigner, []Signature{signatureBy(LayoutBundle, "other")}, false, "controller-disagrees:pass"},
 		{"the controller refuses what it should accept", keylessPolicy("^main$"), metav1.ConditionFalse, wrongSigner, []Signature{bundle, tag}, false, "controller-disagrees:fail"},
