@@ -39,6 +39,7 @@ func scenarios() []scenario {
 		timed(),
 		disagree(),
 		good(),
+		canaries(),
 	)
 }
 

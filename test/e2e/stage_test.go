@@ -82,11 +82,16 @@ func newStage(t *testing.T, w *world, sc scenario) *stage {
 	}
 	t.Cleanup(func() {
 		// What is left would be reconciled until the stack ends.
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := afterTest()
 		defer cancel()
 		_ = s.objects().Delete(ctx, sourceName, metav1.DeleteOptions{})
 	})
 	return s
+}
+
+// afterTest is a context for what is removed when a test's own has ended.
+func afterTest() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), 10*time.Second)
 }
 
 // admit makes the gate's service account, with the shipped Role and nothing
@@ -273,6 +278,16 @@ func (s *stage) await(what string, done func(*sourcev1.OCIRepository) bool) *sou
 			s.t.Fatalf("waited %s for: %s\n%s", patience, what, text)
 		}
 		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// eventually waits for something that must come.
+func (s *stage) eventually(what string, done func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("waited %s for %s", patience, what)
+		}
 	}
 }
 
