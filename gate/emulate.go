@@ -9,9 +9,10 @@ import (
 )
 
 // series is a line of source-controller releases that verifies in one way. What
-// stands here was read in the source of v1.7.3, v1.8.0, v1.8.5, v1.9.0, v1.9.3
-// and v1.10.1 (internal/oci/cosign/cosign.go and go.mod) and of the cosign and
-// sigstore-go that each is built with.
+// stands here was read in the source of v1.7.3 and v1.9.3
+// (internal/oci/cosign/cosign.go), and of the cosign and sigstore-go that they,
+// v1.8.0, v1.8.5, v1.9.0 and v1.10.1 are built with (go.mod). test/e2e compares
+// 1.7 and 1.9 with running controllers; 1.8 and 1.10 were only read.
 type series struct {
 	name string
 	// bundles says that Sigstore bundles among the referrers are found. Before,
