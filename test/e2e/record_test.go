@@ -110,6 +110,10 @@ func (r *run) record(live actiontest.Result) {
 		return
 	}
 	name := theRecorder.next(s.name)
+	if judged := live.Report.Source; judged.Namespace != s.namespace || judged.Name != sourceName {
+		theRecorder.leave(name, "another source than the scenario's was judged")
+		return
+	}
 	object := s.version(live.Report.Source.ResourceVersion)
 	if object == nil {
 		theRecorder.leave(name, "no object was judged")
