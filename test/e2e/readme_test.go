@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flux-verify-gate/gate"
+	"flux-verify-gate/gate/action/recordingtest"
 	"flux-verify-gate/test/stack/githubtoken"
 )
 
@@ -53,23 +54,32 @@ func (s *stage) behindTLS() {
 }
 
 // copyExample makes the README's example of the recordings of its scenario.
-func copyExample() error {
-	from := func(elem ...string) string { return filepath.Join(append([]string{recordings, *line}, elem...)...) }
-	if _, err := os.Stat(from("readme")); err != nil {
-		return nil // recorded on another line, or not at all
+func copyExample(r *recordingtest.Recordings) error {
+	dir, err := os.MkdirTemp("", "flux-verify-gate-example-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	for _, run := range []string{"readme", "readme-2"} {
+		if _, found := r.Runs[run]; !found {
+			return nil // recorded on another line
+		}
+		if err := r.Unpack(run, filepath.Join(dir, run)); err != nil {
+			return err
+		}
 	}
 	if err := os.RemoveAll(filepath.Join(example, "layout")); err != nil {
 		return err
 	}
 	var errs []error
 	for source, name := range map[string]string{
-		from("readme", "object.json"): "verified.json", from("readme-2", "object.json"): "removed.json", from("readme", "trusted_root.json"): "trusted_root.json",
+		"readme/object.json": "verified.json", "readme-2/object.json": "removed.json", "readme/trusted_root.json": "trusted_root.json",
 	} {
-		content, err := os.ReadFile(source)
+		content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(source)))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(example, name), content, 0o644)
 		}
 		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, os.CopyFS(filepath.Join(example, "layout"), os.DirFS(from("readme", "layout"))))...)
+	return errors.Join(append(errs, os.CopyFS(filepath.Join(example, "layout"), os.DirFS(filepath.Join(dir, "readme", "layout"))))...)
 }

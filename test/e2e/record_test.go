@@ -15,67 +15,31 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"flux-verify-gate/gate"
 	"flux-verify-gate/gate/action/actiontest"
+	"flux-verify-gate/gate/action/recordingtest"
 )
 
-// recordings is where the recordings of every line lie, in a directory for each,
-// to be replayed by `go test ./...` (gate/action, TestRecordings).
+// recordings is where the recordings of every line lie, to be replayed by
+// go test ./... (gate/action, TestRecordings).
 var recordings = filepath.Join("..", "..", "gate", "action", "testdata", "recordings")
 
 var record = flag.Bool("record", false, "store what every run of the gate saw below "+recordings+", and print what has changed there")
-
-// recording is one run of the gate, stored so that it can be replayed without
-// the stack: object.json, layout, trusted_root.json, and this as
-// recording.yaml.
-type recording struct {
-	// Controller is the version of source-controller.
-	Controller string `json:"controller"`
-	// Inputs are the gate's, without those that only a live run has. File names
-	// are relative to the recording.
-	Inputs in `json:"inputs"`
-	// Live is what the live run came to.
-	Live outcome `json:"live"`
-	// Replay is what the recording comes to. Its verdict is the same; codes are
-	// not always, because a recording is judged as at the deadline.
-	Replay outcome `json:"replay"`
-	// Facts is the object's status in a form in which two recordings of one
-	// scenario are the same: what differs is what the controller does.
-	Facts []string `json:"facts"`
-}
-
-type outcome struct {
-	Verdict gate.Verdict `json:"verdict"`
-	Reason  gate.Code    `json:"reason"`
-	// Findings are those that are not passes, as "code outcome".
-	Findings []string `json:"findings"`
-}
-
-func outcomeOf(r gate.Report) outcome {
-	o := outcome{Verdict: r.Verdict, Reason: r.Reason}
-	for _, f := range r.Findings {
-		if f.Outcome != gate.Pass {
-			o.Findings = append(o.Findings, fmt.Sprintf("%s %s", f.Code, f.Outcome))
-		}
-	}
-	slices.Sort(o.Findings)
-	o.Findings = slices.Compact(o.Findings)
-	return o
-}
 
 // recorder collects what a recording session has to say at its end.
 type recorder struct {
 	mu       sync.Mutex
 	runs     map[string]int // by scenario
+	old, new *recordingtest.Recordings
 	stored   int
 	left     []string
+	done     map[string]bool // runs that were stored
 	changed  []string
 	scenario map[string]bool
 }
 
-var theRecorder = recorder{runs: map[string]int{}, scenario: map[string]bool{}}
+var theRecorder = recorder{runs: map[string]int{}, scenario: map[string]bool{}, done: map[string]bool{}}
 
 // next names the next run of a scenario: its name, and -2, -3 and so on.
 func (r *recorder) next(scenario string) string {
@@ -123,14 +87,15 @@ func (r *run) record(live actiontest.Result) {
 		theRecorder.leave(name, "a recording is judged to its end")
 		return
 	}
-	dir := filepath.Join(recordings, *line, name)
-	old, oldErr := readRecording(dir)
-	s.check(os.RemoveAll(dir))
-	s.check(os.MkdirAll(dir, 0o755))
+	if r.inputs["trusted-root"] == "tuf" {
+		theRecorder.leave(name, "it asks for the public Sigstore's trusted root, over the internet")
+		return
+	}
+	dir := s.t.TempDir()
 	writeJSON(s, filepath.Join(dir, "object.json"), object.Object)
 
-	made := recording{
-		Controller: s.stack.Line.Release.Version, Inputs: maps.Clone(r.inputs), Live: outcomeOf(live.Report), Facts: facts(object, s),
+	made := recordingtest.Recording{
+		Controller: s.stack.Line.Release.Version, Inputs: maps.Clone(r.inputs), Live: recordingtest.OutcomeOf(live.Report), Facts: facts(object, s),
 	}
 	for _, input := range liveOnly {
 		delete(made.Inputs, input)
@@ -153,27 +118,51 @@ func (r *run) record(live actiontest.Result) {
 	made.Inputs["object"] = "object.json"
 	made.Replay = r.replay(dir, made.Inputs)
 	if made.Replay.Verdict != made.Live.Verdict {
+		if made.Inputs["layout"] == "" {
+			theRecorder.leave(name, "not recorded: without signatures it comes to "+string(made.Replay.Verdict))
+			return
+		}
 		s.t.Errorf("the recording %s comes to %s (%s), the live run to %s (%s)",
 			name, made.Replay.Verdict, made.Replay.Reason, made.Live.Verdict, made.Live.Reason)
 	}
-	text, err := yaml.Marshal(made)
-	s.check(err)
-	s.check(os.WriteFile(filepath.Join(dir, "recording.yaml"), text, 0o644))
+	s.check(theRecorder.store(name, made, dir))
+}
 
-	theRecorder.mu.Lock()
-	defer theRecorder.mu.Unlock()
-	theRecorder.stored++
-	if oldErr != nil {
-		theRecorder.changed = append(theRecorder.changed, name+": new")
-		return
+// store puts a recording beside the others, and notes what has changed.
+func (r *recorder) store(name string, made recordingtest.Recording, dir string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.load(); err != nil {
+		return err
 	}
-	for _, change := range changes(old, made) {
-		theRecorder.changed = append(theRecorder.changed, name+": "+change)
+	r.stored++
+	r.done[name] = true
+	old, known := r.old.Runs[name]
+	if !known {
+		r.changed = append(r.changed, name+": new")
+	} else {
+		for _, change := range changes(old, made) {
+			r.changed = append(r.changed, name+": "+change)
+		}
 	}
+	return r.new.Put(name, made, dir)
+}
+
+// load reads the last recordings, once.
+func (r *recorder) load() error {
+	if r.old != nil {
+		return nil
+	}
+	var err error
+	if r.old, err = recordingtest.LoadRecordings(filepath.Join(recordings, *line)); err != nil {
+		return err
+	}
+	r.new, err = recordingtest.LoadRecordings(filepath.Join(recordings, *line))
+	return err
 }
 
 // replay runs the gate on the recording.
-func (r *run) replay(dir string, inputs in) outcome {
+func (r *run) replay(dir string, inputs in) recordingtest.Outcome {
 	s := r.s
 	s.t.Helper()
 	absolute := maps.Clone(inputs)
@@ -191,20 +180,11 @@ func (r *run) replay(dir string, inputs in) outcome {
 	if got.Report.Verdict == "" {
 		s.check(errors.Join(errors.New("the replay wrote no report"), err))
 	}
-	return outcomeOf(got.Report)
-}
-
-func readRecording(dir string) (recording, error) {
-	text, err := os.ReadFile(filepath.Join(dir, "recording.yaml"))
-	if err != nil {
-		return recording{}, err
-	}
-	var r recording
-	return r, yaml.UnmarshalStrict(text, &r)
+	return recordingtest.OutcomeOf(got.Report)
 }
 
 // changes lists what is different in a new recording.
-func changes(old, made recording) []string {
+func changes(old, made recordingtest.Recording) []string {
 	var list []string
 	compare := func(what string, before, after []string) {
 		for _, line := range before {
@@ -222,13 +202,9 @@ func changes(old, made recording) []string {
 		list = append(list, fmt.Sprintf("source-controller %s, was %s", made.Controller, old.Controller))
 	}
 	compare("", old.Facts, made.Facts)
-	compare("the live run: ", old.Live.lines(), made.Live.lines())
-	compare("the replay: ", old.Replay.lines(), made.Replay.lines())
+	compare("the live run: ", old.Live.Lines(), made.Live.Lines())
+	compare("the replay: ", old.Replay.Lines(), made.Replay.Lines())
 	return list
-}
-
-func (o outcome) lines() []string {
-	return append([]string{fmt.Sprintf("%s, %s", o.Verdict, o.Reason)}, o.Findings...)
 }
 
 // unstable is what differs between two recordings of one scenario.
@@ -281,31 +257,42 @@ func writeJSON(s *stage, path string, value any) {
 	s.check(os.WriteFile(path, append(text, '\n'), 0o644))
 }
 
+// save writes the recordings without those that no run makes any more.
+func (r *recorder) save() error {
+	known := map[string]bool{}
+	for _, sc := range scenarios() {
+		known[sc.name] = true
+	}
+	for name := range r.old.Runs {
+		scenario := name
+		if i := strings.LastIndexByte(name, '-'); i > 0 && !known[name] && strings.Trim(name[i+1:], "0123456789") == "" {
+			scenario = name[:i]
+		}
+		if !known[scenario] || r.scenario[scenario] && !r.done[name] {
+			r.changed = append(r.changed, name+": gone")
+			r.new.Remove(name)
+		}
+	}
+	if err := os.MkdirAll(recordings, 0o755); err != nil {
+		return err
+	}
+	return r.new.Save(filepath.Join(recordings, *line))
+}
+
 // tell prints what a recording session has done, and removes the recordings of
 // scenarios that there are no more.
 func (r *recorder) tell(t *testing.T) {
 	if !*record {
 		return
 	}
-	entries, err := os.ReadDir(filepath.Join(recordings, *line))
-	if err != nil {
+	if err := r.load(); err != nil {
 		t.Error(err)
 		return
 	}
-	known := func(name string) bool {
-		return slices.ContainsFunc(scenarios(), func(sc scenario) bool {
-			return name == sc.name || strings.HasPrefix(name, sc.name+"-")
-		})
+	if err := r.save(); err != nil {
+		t.Error(err)
 	}
-	for _, entry := range entries {
-		if !known(entry.Name()) {
-			r.changed = append(r.changed, entry.Name()+": its scenario is gone")
-			if err := os.RemoveAll(filepath.Join(recordings, *line, entry.Name())); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-	if err := copyExample(); err != nil {
+	if err := copyExample(r.new); err != nil {
 		t.Error(err)
 	}
 	slices.Sort(r.changed)
