@@ -84,6 +84,7 @@ func checkCanaryRefused(f *facts) []Finding {
 // unknown, and what was expected where that is a refusal.
 var canaryRules = []func(*facts, *Source) *Finding{
 	canaryIsSource,
+	canaryOfAnotherShard,
 	canaryAtRest,
 	canaryWithoutWord,
 	canaryTaken,
@@ -105,6 +106,25 @@ func canaryIsSource(f *facts, s *Source) *Finding {
 		Expected: "another OCIRepository than the source",
 		Found:    "OCIRepository " + s.Object.Namespace + "/" + s.Object.Name + ", uid " + string(s.Object.UID),
 		Remedy:   "name another object in the input canary, and " + canaryRemedy,
+	}
+}
+
+// shardKey is the label by which Flux's documents divide the objects among
+// several source-controllers (--watch-label-selector=sharding.fluxcd.io/key=…).
+const shardKey = "sharding.fluxcd.io/key"
+
+// canaryOfAnotherShard: another controller, perhaps of another version or with
+// another trusted root, says nothing about the one of the source.
+func canaryOfAnotherShard(f *facts, s *Source) *Finding {
+	own, ownThere := f.source.Object.Labels[shardKey]
+	other, otherThere := s.Object.Labels[shardKey]
+	if own == other && ownThere == otherThere {
+		return nil
+	}
+	return &Finding{
+		Wait: WaitQuiet, Title: "the canary is of another shard than the source, so another controller looks at it",
+		Expected: "the label " + shardKey + " as at the source: " + orNothing(own), Found: orNothing(other),
+		Remedy: "give the canary the label of the source, or leave it out of both",
 	}
 }
 
@@ -200,16 +220,38 @@ func canarySameArtifact(f *facts, s *Source) *Finding {
 		Remedy:   "point the canary at an artifact of its own (docs/canary.md). If it is aimed rightly, the next verification of the source will refuse as well"}
 	digest, spec, own := s.failedDigest(), s.Object.Spec, f.source.Object.Spec
 	switch {
-	case digest != "" && (digest == f.source.Digest() || digest == f.want.Digest):
+	case digest == "":
+		finding.Wait = WaitDeadline
+		finding.Title = "the canary's status does not name the artifact that was refused, so it may be the one that is being promoted"
+		finding.Expected = "a condition that names the revision, as the controller writes at the end of every try"
+		finding.Found = s.describe(meta.ReconcilingCondition) + "; " + s.describe(meta.ReadyCondition)
+		finding.Remedy = "wait for the end of the controller's try (raise timeout); it tries again by itself"
+	case digest == f.source.Digest(), digest == f.want.Digest:
 		finding.Title = "the canary points at the artifact that is being promoted, so its refusal controls nothing"
 		finding.Found = digest
-	case spec.URL == own.URL && equality.Semantic.DeepEqual(spec.Reference, own.Reference):
+	case spec.URL == own.URL && follows(spec.Reference) == follows(own.Reference):
 		finding.Title = "the canary follows the tag of the source, so its refusal controls nothing"
 		finding.Found = "the same spec.url and spec.ref as the source: " + spec.URL
 	default:
 		return nil
 	}
 	return finding
+}
+
+// follows gives the part of a reference that counts, and latest where there is
+// none (source-controller, internal/controller/ocirepository_controller.go,
+// v1.9, getArtifactRef).
+func follows(r *sourcev1.OCIRepositoryRef) sourcev1.OCIRepositoryRef {
+	switch {
+	case r == nil:
+	case r.Digest != "":
+		return sourcev1.OCIRepositoryRef{Digest: r.Digest}
+	case r.SemVer != "":
+		return sourcev1.OCIRepositoryRef{SemVer: r.SemVer, SemverFilter: r.SemverFilter}
+	case r.Tag != "":
+		return sourcev1.OCIRepositoryRef{Tag: r.Tag}
+	}
+	return sourcev1.OCIRepositoryRef{Tag: "latest"}
 }
 
 // canaryOtherPolicy: the controller names in its text whether it verified with
@@ -247,7 +289,17 @@ func canaryClass(f *facts, s *Source) *Finding {
 	finding := &Finding{Class: classify(message), Wait: WaitDeadline, Found: message}
 	finding.Remedy = finding.Class.remedy()
 	refused := &Finding{Outcome: Pass, Title: "the controller refused the canary, as it must", Class: finding.Class, Found: message}
-	switch finding.Class {
+	class := finding.Class
+	if class.refuses() && namesTrouble(message) {
+		finding.Title = "the controller refused one thing about the canary and could not judge another, so it may refuse for the trouble alone"
+		finding.Remedy = "read the message: repair what it names, or push the canary's artifact again with one signature at most"
+		return finding
+	}
+	if class.refuses() && s.Object.Spec.Verify.SecretRef != nil {
+		// Whatever goes wrong with a key is said to be no match.
+		class = ClassNoMatchingKey
+	}
+	switch class {
 	case ClassNoSignature, ClassWrongSigner:
 		return refused
 	case ClassNoMatchingKey:

@@ -79,12 +79,18 @@ func (c comparison) accepted() []Finding {
 			return cause, remedy + c.meanwhile()
 		})...)
 	case len(could) > 0:
-		return one(Finding{
+		finding := Finding{
 			Code: ControllerDisagrees, Outcome: Note,
 			Title:    "only what the gate cannot read explains that the controller accepted",
 			Expected: "a signature that both can read", Found: c.sides(),
 			Remedy: "sign again with a current cosign, or remove what cannot be read" + c.meanwhile(),
-		})
+		}
+		if c.want.SignedBy(c.found) {
+			// Nothing else stands in the way then, and anybody who can push
+			// can put something unreadable there.
+			finding.Outcome, finding.Wait = Unknown, WaitDeadline
+		}
+		return one(finding)
 	}
 	if replaced := c.which(func(v series) bool { return v.replacedKey(c.verify, c.found) }); len(replaced) > 0 {
 		findings := pass(ControllerDisagrees, "a key that was replaced explains the controller's word")

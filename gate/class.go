@@ -1,6 +1,9 @@
 package gate
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Class is the class of a failed verification, read off the controller's text.
 type Class string
@@ -89,6 +92,21 @@ func classify(message string) Class {
 		}
 	}
 	return ClassUnknown
+}
+
+// refuses says that a message of this class is about the signatures that the
+// controller found, and not about what it could not do.
+func (c Class) refuses() bool {
+	return c == ClassNoSignature || c == ClassWrongSigner || c == ClassNoMatchingKey
+}
+
+// namesTrouble says whether a message holds a text of trouble anywhere, also
+// behind the one that gives it its class: cosign strings together what each
+// signature came to, and one that could not be judged is not refused.
+func namesTrouble(message string) bool {
+	return slices.ContainsFunc(classRules, func(rule classRule) bool {
+		return !rule.class.refuses() && strings.Contains(message, rule.text)
+	})
 }
 
 // wait says how long a verification of the expected digest that failed in this

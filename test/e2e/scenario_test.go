@@ -101,8 +101,9 @@ func TestScenarios(t *testing.T) {
 	t.Logf("suite %s on source-controller %s: %d scenarios, %d runs of the gate; findings: %s",
 		*suite, *line, ran.Load(), codesSeen.runs, strings.Join(codes, ", "))
 	t.Log(compared.String())
-	if runs := codesSeen.runs; runs >= leastCore && compared.compared < runs/2 {
-		t.Errorf("the emulated controller was compared with the real one %d times in %d runs of the gate: that is no comparison", compared.compared, runs)
+	// An answer that is not clear agrees with everything.
+	if runs, clear := codesSeen.runs, compared.compared-compared.unsure; runs >= leastCore && clear < runs/2 {
+		t.Errorf("the emulated controller was compared with the real one %d times with a clear answer in %d runs of the gate: that is no comparison", clear, runs)
 	}
 }
 
