@@ -91,9 +91,7 @@ func canaries() []scenario {
 		broken("canary-registry-down", nil, func(spec *sourcev1.OCIRepositorySpec) {
 			spec.URL = "oci://127.0.0.1:1/acme/platform"
 		}),
-		broken("canary-tag-gone", nil, func(spec *sourcev1.OCIRepositorySpec) {
-			spec.Reference = &sourcev1.OCIRepositoryRef{Tag: "gone"}
-		}),
+		broken("canary-tag-gone", nil, follow("gone")),
 		{name: "canary-secret-broken", newer: true, run: func(s *stage) {
 			s.withSigner()
 			a := s.goodBeside(unsigned)

@@ -178,7 +178,7 @@ func controllers() []scenario {
 			s.gate(in{"digest": a, "timeout": soon, "reconcile": "true"}).rejected(gate.SourceUnobserved)
 		}},
 		{name: "reconcile-asked", run: func(s *stage) {
-			s.desired.Spec.Interval.Duration *= 360
+			rarely(&s.desired.Spec)
 			s.withVerified()
 			s.admitToReconcile()
 			b := s.push("v1", "b")

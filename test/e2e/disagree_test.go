@@ -44,7 +44,7 @@ func disagree() []scenario {
 			s.says(got, gate.WillRefuse, "1.8 to 1.10", "bundles only", "valid signature under the .sig tag, by a required key", "refused at the step signature", "cosign 3")
 
 			// And so it is: any change of the spec makes it look again.
-			s.apply(pollRarely)
+			s.apply(touch)
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
 		}},
 		{name: "hidden-by-attestation-of-stranger", newer: true, run: func(s *stage) {
@@ -121,7 +121,7 @@ func disagree() []scenario {
 
 			// What the finding says to do heals it.
 			s.signKey(a, s.theirs, cosigncli.Tag)
-			s.apply(pollRarely)
+			s.apply(touch)
 			got = s.gate(in{"digest": a}).verified(a)
 			s.without(got, gate.WillRefuse)
 		}},
@@ -167,19 +167,15 @@ func disagree() []scenario {
 			s.says(got, gate.ControllerDisagrees, "1.9", "bundle", "none by an identity of the policy", "valid signature in a bundle, by "+subject, "any change of the spec")
 
 			// What the finding says to do brings it out.
-			s.apply(pollRarely)
+			s.apply(touch)
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
 			s.gate(in{"digest": a, "timeout": short}).rejected(gate.VerificationFailed, gate.SignedByOthers)
 		}},
 		{name: "secret-changed-during-verification", newer: true, run: func(s *stage) {
 			s.withKey()
 			s.secret("new", map[string]string{"cosign.pub": s.theirs.Public})
-			keyIn := func(secret string) func(*sourcev1.OCIRepositorySpec) {
-				return func(spec *sourcev1.OCIRepositorySpec) {
-					spec.Verify.SecretRef = &meta.LocalObjectReference{Name: secret}
-				}
-			}
-			a := s.changeDuringVerification(func(digest string) { s.signKey(digest, s.ours, cosigncli.Tag) }, keyIn(keySecret), keyIn("new"))
+			a := s.changeDuringVerification(func(digest string) { s.signKey(digest, s.ours, cosigncli.Tag) },
+				verifyByKey, verifyByKeyOf("new"))
 			s.requireKey("new", s.theirs)
 			got := s.gate(in{"digest": a}).apart("the policy changed while the verification ran").rejected(gate.SignatureInvalid, gate.WillRefuse)
 			s.says(got, gate.WillRefuse, ".sig tag, refused at the step signature")
@@ -278,9 +274,6 @@ func disagree() []scenario {
 		}},
 	}
 }
-
-// pollRarely is a change of the spec that changes nothing about the policy.
-func pollRarely(spec *sourcev1.OCIRepositorySpec) { spec.Interval.Duration *= 2 }
 
 // says holds that a finding tells in its words each of these.
 func (s *stage) says(got actiontest.Result, code gate.Code, texts ...string) {

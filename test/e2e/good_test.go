@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -57,13 +56,13 @@ var deployments = []deployment{
 		s.withKey()
 		s.signedByKey("1.0.0", cosigncli.Tag)
 		b := s.signedByKey("1.1.0", cosigncli.Tag)
-		s.apply(func(spec *sourcev1.OCIRepositorySpec) { spec.Reference = &sourcev1.OCIRepositoryRef{SemVer: ">=1.0.0"} })
+		s.apply(reference(sourcev1.OCIRepositoryRef{SemVer: ">=1.0.0"}))
 		return b, nil
 	}},
 	{name: "digest-reference", deploy: func(s *stage) (string, in) {
 		s.withKey()
 		a := s.signedByKey("v1", cosigncli.Tag)
-		s.apply(func(spec *sourcev1.OCIRepositorySpec) { spec.Reference = &sourcev1.OCIRepositoryRef{Digest: a} })
+		s.apply(reference(sourcev1.OCIRepositoryRef{Digest: a}))
 		return a, nil
 	}},
 	{name: "key-bundle", newer: true, deploy: func(s *stage) (string, in) {
@@ -186,9 +185,9 @@ var deployments = []deployment{
 	{name: "rollback", deploy: func(s *stage) (string, in) {
 		s.withKey()
 		a, b := s.signedByKey("v1", cosigncli.Tag), s.signedByKey("v2", cosigncli.Tag)
-		s.apply(refTag("v2"))
+		s.apply(follow("v2"))
 		s.gate(in{"digest": b}).verified(b)
-		s.apply(refTag("v1"))
+		s.apply(follow("v1"))
 		return a, nil
 	}},
 	{name: "resumed", deploy: func(s *stage) (string, in) {
@@ -198,7 +197,7 @@ var deployments = []deployment{
 		s.awaitCondition(meta.ReadyCondition, metav1.ConditionTrue)
 		s.apply(suspend)
 		s.await("the suspension", func(o *sourcev1.OCIRepository) bool { return o.Status.ObservedGeneration == o.Generation })
-		s.apply(func(spec *sourcev1.OCIRepositorySpec) { spec.Suspend = false })
+		s.apply(resume)
 		return a, nil
 	}},
 	{name: "controller-restarted", deploy: func(s *stage) (string, in) {
@@ -215,7 +214,7 @@ var deployments = []deployment{
 		s.withKey()
 		a := s.signedByKey("v1", cosigncli.Tag)
 		// Nothing but the request makes the controller look again in time.
-		s.apply(func(spec *sourcev1.OCIRepositorySpec) { spec.Interval = metav1.Duration{Duration: time.Hour} })
+		s.apply(rarely)
 		s.gate(in{"digest": a}).verified(a)
 		b := s.signedByKey("next", cosigncli.Tag)
 		s.tag("v1", b)
@@ -237,10 +236,6 @@ func (s *stage) signedBy(tag string, claims githubtoken.Claims) string {
 	digest := s.push(tag, tag)
 	s.signAs(digest, claims)
 	return digest
-}
-
-func refTag(tag string) func(*sourcev1.OCIRepositorySpec) {
-	return func(spec *sourcev1.OCIRepositorySpec) { spec.Reference = &sourcev1.OCIRepositoryRef{Tag: tag} }
 }
 
 // allowRelease lets the policy accept the second workflow too.

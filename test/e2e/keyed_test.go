@@ -4,9 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -62,34 +60,6 @@ func (s *stage) keysInput(secret string, keys ...cosigncli.Key) string {
 	required, err := yaml.Marshal(map[string]any{"secret": secret, "keys": texts})
 	s.check(err)
 	return string(required)
-}
-
-func verifyByKey(spec *sourcev1.OCIRepositorySpec) { verifyByKeyOf(keySecret)(spec) }
-
-func verifyByKeyOf(secret string) func(*sourcev1.OCIRepositorySpec) {
-	return func(spec *sourcev1.OCIRepositorySpec) {
-		spec.Verify = &sourcev1.OCIRepositoryVerification{Provider: "cosign", SecretRef: &meta.LocalObjectReference{Name: secret}}
-	}
-}
-
-func noVerify(spec *sourcev1.OCIRepositorySpec) { spec.Verify = nil }
-
-func suspend(spec *sourcev1.OCIRepositorySpec) { spec.Suspend = true }
-
-func resume(spec *sourcev1.OCIRepositorySpec) { spec.Suspend = false }
-
-// follow makes the source follow a tag.
-func follow(tag string) func(*sourcev1.OCIRepositorySpec) {
-	return reference(sourcev1.OCIRepositoryRef{Tag: tag})
-}
-
-func reference(ref sourcev1.OCIRepositoryRef) func(*sourcev1.OCIRepositorySpec) {
-	return func(spec *sourcev1.OCIRepositorySpec) { spec.Reference = &ref }
-}
-
-// touch is an edit that changes nothing but the generation.
-func touch(spec *sourcev1.OCIRepositorySpec) {
-	spec.Interval = metav1.Duration{Duration: spec.Interval.Duration + time.Second}
 }
 
 // keyed are the recorded cases of gate/testdata/cases/live made live again, and

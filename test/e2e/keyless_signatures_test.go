@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"strings"
-	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -224,7 +223,7 @@ func keylessSignatures() []scenario {
 			if note.Outcome != gate.Note {
 				s.t.Errorf("got the outcome %s, want a note", note.Outcome)
 			}
-			s.apply(func(spec *sourcev1.OCIRepositorySpec) { spec.Interval.Duration = 11 * time.Second })
+			s.apply(touch)
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
 			s.gate(in{"digest": a}, briefly).rejected(gate.VerificationFailed)
 		}},

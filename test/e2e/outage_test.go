@@ -24,7 +24,7 @@ func outages() []scenario {
 		{name: "registry-down-unnoticed", run: func(s *stage) {
 			// The controller has not asked again; the gate does, in vain.
 			s.ownRegistry(registries.Referrers)
-			s.desired.Spec.Interval.Duration *= 360
+			rarely(&s.desired.Spec)
 			a := s.withVerified()
 			s.check(s.registry.Stop())
 			s.gate(in{"digest": a, "timeout": soon}).undecided(gate.RegistryUnreachable)
@@ -105,7 +105,7 @@ func outages() []scenario {
 		}},
 		{name: "registry-lost-content-unnoticed", run: func(s *stage) {
 			s.ownRegistry(registries.Referrers)
-			s.desired.Spec.Interval.Duration *= 360
+			rarely(&s.desired.Spec)
 			a := s.withVerified()
 			s.check(s.registry.Restart(s.t.Context()))
 			s.gate(in{"digest": a, "timeout": soon}).undecided(gate.RegistryDenied)
@@ -113,7 +113,7 @@ func outages() []scenario {
 		{name: "registry-lost-the-signature", run: func(s *stage) {
 			// The artifact is there again, byte for byte, and its signature is not.
 			s.ownRegistry(registries.Distribution)
-			s.desired.Spec.Interval.Duration *= 360
+			rarely(&s.desired.Spec)
 			a := s.withVerified()
 			s.deleteTag("sha256-" + a[len("sha256:"):] + ".sig")
 			s.gate(in{"digest": a, "timeout": soon}).apart("the signature was lost after the controller had verified").rejected(gate.Unsigned)
