@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -112,7 +110,7 @@ func canaries() []scenario {
 			// from here: the source fails too, and the canary shows nothing.
 			s.withSigner()
 			s.desired.Spec.Verify.TrustedRootSecretRef = nil
-			s.permitCanary()
+			s.permit("role-canary.yaml", canaryName)
 			a := s.push("v1", "a")
 			s.signAs(a, githubtoken.Claims{})
 			s.apply()
@@ -140,7 +138,7 @@ func canaries() []scenario {
 // under the canary's tag, signed as the scenario says.
 func (s *stage) goodBeside(sign func(s *stage, digest string)) string {
 	s.t.Helper()
-	s.permitCanary()
+	s.permit("role-canary.yaml", canaryName)
 	a := s.push("v1", "a")
 	if s.required["required-keys"] != "" {
 		s.signKey(a, s.ours, cosigncli.Bundle)
@@ -153,15 +151,7 @@ func (s *stage) goodBeside(sign func(s *stage, digest string)) string {
 	return a
 }
 
-// permitCanary adds the shipped Role for the canary, which canary asks for.
-func (s *stage) permitCanary() {
-	s.t.Helper()
-	role, err := os.ReadFile(filepath.Join("..", "..", "examples", "rbac", "role-canary.yaml"))
-	s.check(err)
-	s.applyYAML("admin", strings.ReplaceAll(string(role), "namespace: 'flux-system'", "namespace: '"+s.namespace+"'"))
-}
-
-// canary is the input that asks for it.
+// canary is the input that asks for the canary.
 func (s *stage) canary() in { return in{"canary": s.namespace + "/" + canaryName} }
 
 // applyCanary applies the canary: the source as it was applied last, under the

@@ -173,14 +173,14 @@ func controllers() []scenario {
 			// The request is never handled: what stands there is of before.
 			c := s.ownSources()
 			a := s.withVerified()
-			s.admitToReconcile()
+			s.permit("role-reconcile.yaml", sourceName)
 			s.check(c.Stop())
 			s.gate(in{"digest": a, "timeout": soon, "reconcile": "true"}).rejected(gate.SourceUnobserved)
 		}},
 		{name: "reconcile-asked", run: func(s *stage) {
 			rarely(&s.desired.Spec)
 			s.withVerified()
-			s.admitToReconcile()
+			s.permit("role-reconcile.yaml", sourceName)
 			b := s.push("v1", "b")
 			s.signKey(b, s.ours, cosigncli.Tag)
 			s.gate(in{"digest": b, "reconcile": "true"}).verified(b)

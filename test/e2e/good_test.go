@@ -4,8 +4,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -210,7 +208,7 @@ var deployments = []deployment{
 		return a, nil
 	}},
 	{name: "reconcile", deploy: func(s *stage) (string, in) {
-		s.mayReconcile()
+		s.permit("role-reconcile.yaml", sourceName)
 		s.withKey()
 		a := s.signedByKey("v1", cosigncli.Tag)
 		// Nothing but the request makes the controller look again in time.
@@ -265,13 +263,4 @@ func (s *stage) pullSecret(name, user, password string) {
 	})
 	s.check(err)
 	s.applyYAML("admin", string(text))
-}
-
-// mayReconcile gives the gate the shipped Role with which it may request a
-// reconciliation.
-func (s *stage) mayReconcile() {
-	s.t.Helper()
-	role, err := os.ReadFile(filepath.Join("..", "..", "examples", "rbac", "role-reconcile.yaml"))
-	s.check(err)
-	s.applyYAML("admin", strings.ReplaceAll(string(role), "namespace: 'flux-system'", "namespace: '"+s.namespace+"'"))
 }

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -102,14 +101,6 @@ func (s *stage) deleteSource() {
 			s.t.Fatalf("waited %s for the source to be gone", patience)
 		}
 	}
-}
-
-// admitToReconcile adds the shipped Role for the input reconcile.
-func (s *stage) admitToReconcile() {
-	s.t.Helper()
-	role, err := os.ReadFile(filepath.Join("..", "..", "examples", "rbac", "role-reconcile.yaml"))
-	s.check(err)
-	s.applyYAML("admin", strings.ReplaceAll(string(role), "namespace: 'flux-system'", "namespace: '"+s.namespace+"'"))
 }
 
 var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
