@@ -36,7 +36,7 @@ func disagree() []scenario {
 	return []scenario{
 		{name: "hidden-by-bundle-of-other-key", core: true, newer: true, run: func(s *stage) {
 			s.withKey()
-			a := s.signedByKey("v1", cosigncli.Tag)
+			a := s.pushSigned("v1", "v1")
 			s.apply()
 			s.awaitAllGreen()
 			s.signKey(a, s.theirs, cosigncli.Bundle)
@@ -49,7 +49,7 @@ func disagree() []scenario {
 		}},
 		{name: "hidden-by-attestation-of-stranger", newer: true, run: func(s *stage) {
 			s.withKey()
-			a := s.signedByKey("v1", cosigncli.Tag)
+			a := s.pushSigned("v1", "v1")
 			s.apply()
 			s.awaitAllGreen()
 			s.attestProvenance(a, scanner)
@@ -102,7 +102,7 @@ func disagree() []scenario {
 		}},
 		{name: "key-replaced-gate-knows-old", run: func(s *stage) {
 			s.withKey()
-			a := s.signedByKey("v1", cosigncli.Tag)
+			a := s.pushSigned("v1", "v1")
 			s.apply()
 			s.awaitAllGreen()
 			s.secret(keySecret, map[string]string{"cosign.pub": s.theirs.Public})
@@ -111,7 +111,7 @@ func disagree() []scenario {
 		}},
 		{name: "key-replaced-gate-knows-new", run: func(s *stage) {
 			s.withKey()
-			a := s.signedByKey("v1", cosigncli.Tag)
+			a := s.pushSigned("v1", "v1")
 			s.apply()
 			s.awaitAllGreen()
 			s.secret(keySecret, map[string]string{"cosign.pub": s.theirs.Public})
@@ -127,10 +127,10 @@ func disagree() []scenario {
 		}},
 		{name: "signature-removed", core: true, run: func(s *stage) {
 			s.withKey()
-			a := s.signedByKey("v1", cosigncli.Tag)
+			a := s.pushSigned("v1", "v1")
 			s.apply()
 			s.awaitAllGreen()
-			s.removeTagged(a)
+			s.untag(sigTag(a))
 			got := s.gate(in{"digest": a, "timeout": short}).apart("the signature was removed after the controller had verified").
 				rejected(gate.Unsigned, gate.ControllerDisagrees)
 			s.says(got, gate.ControllerDisagrees, "finds no signature", "gate sees nothing", "sign the digest again")
@@ -242,11 +242,11 @@ func disagree() []scenario {
 		{name: "tag-moved-between-looks", run: func(s *stage) {
 			c := s.ownSources()
 			s.withKey()
-			a := s.signedByKey("v1", cosigncli.Tag)
+			a := s.pushSigned("v1", "v1")
 			s.apply()
 			s.awaitCondition(meta.ReadyCondition, metav1.ConditionTrue)
 			s.check(c.Stop())
-			b := s.signedByKey("next", cosigncli.Tag)
+			b := s.pushSigned("next", "next")
 			s.tag("v1", b)
 			// What is being served is verified all the same, and is not the new one.
 			s.gate(in{"digest": a}).verified(a)

@@ -46,26 +46,26 @@ func good() []scenario {
 var deployments = []deployment{
 	{name: "tag", deploy: func(s *stage) (string, in) {
 		s.withKey()
-		a := s.signedByKey("v1", cosigncli.Tag)
+		a := s.pushSigned("v1", "v1")
 		s.apply()
 		return a, nil
 	}},
 	{name: "semver", core: true, deploy: func(s *stage) (string, in) {
 		s.withKey()
-		s.signedByKey("1.0.0", cosigncli.Tag)
-		b := s.signedByKey("1.1.0", cosigncli.Tag)
+		s.pushSigned("1.0.0", "1.0.0")
+		b := s.pushSigned("1.1.0", "1.1.0")
 		s.apply(reference(sourcev1.OCIRepositoryRef{SemVer: ">=1.0.0"}))
 		return b, nil
 	}},
 	{name: "digest-reference", deploy: func(s *stage) (string, in) {
 		s.withKey()
-		a := s.signedByKey("v1", cosigncli.Tag)
+		a := s.pushSigned("v1", "v1")
 		s.apply(reference(sourcev1.OCIRepositoryRef{Digest: a}))
 		return a, nil
 	}},
 	{name: "key-bundle", newer: true, deploy: func(s *stage) (string, in) {
 		s.withKey()
-		a := s.signedByKey("v1", cosigncli.Bundle)
+		a := s.pushSignedIn(cosigncli.Bundle, "v1", "v1")
 		s.apply()
 		return a, nil
 	}},
@@ -79,7 +79,7 @@ var deployments = []deployment{
 		s.withKey()
 		s.secret(keySecret, map[string]string{"old.pub": s.theirs.Public, "new.pub": s.ours.Public})
 		s.requireKey(keySecret, s.theirs, s.ours)
-		a := s.signedByKey("v1", cosigncli.Tag)
+		a := s.pushSigned("v1", "v1")
 		s.apply()
 		return a, nil
 	}},
@@ -120,7 +120,7 @@ var deployments = []deployment{
 	}},
 	{name: "both-layouts", newer: true, deploy: func(s *stage) (string, in) {
 		s.withKey()
-		a := s.signedByKey("v1", cosigncli.Tag)
+		a := s.pushSigned("v1", "v1")
 		s.signKey(a, s.ours, cosigncli.Bundle)
 		s.apply()
 		return a, nil
@@ -149,7 +149,7 @@ var deployments = []deployment{
 	{name: "distribution", newer: true, deploy: func(s *stage) (string, in) {
 		s.ownRegistry(registries.Distribution)
 		s.withKey()
-		a := s.signedByKey("v1", cosigncli.Bundle)
+		a := s.pushSignedIn(cosigncli.Bundle, "v1", "v1")
 		s.apply()
 		return a, nil
 	}},
@@ -165,7 +165,7 @@ var deployments = []deployment{
 			registry.ServeHTTP(w, r)
 		})
 		s.withKey()
-		a := s.signedByKey("v1", cosigncli.Tag)
+		a := s.pushSigned("v1", "v1")
 		s.pullSecret("registry", user, password)
 		s.apply(func(spec *sourcev1.OCIRepositorySpec) { spec.SecretRef = &meta.LocalObjectReference{Name: "registry"} })
 		return a, in{"registry-username": user, "registry-password": password}
@@ -182,7 +182,7 @@ var deployments = []deployment{
 	}},
 	{name: "rollback", deploy: func(s *stage) (string, in) {
 		s.withKey()
-		a, b := s.signedByKey("v1", cosigncli.Tag), s.signedByKey("v2", cosigncli.Tag)
+		a, b := s.pushSigned("v1", "v1"), s.pushSigned("v2", "v2")
 		s.apply(follow("v2"))
 		s.gate(in{"digest": b}).verified(b)
 		s.apply(follow("v1"))
@@ -190,7 +190,7 @@ var deployments = []deployment{
 	}},
 	{name: "resumed", deploy: func(s *stage) (string, in) {
 		s.withKey()
-		a := s.signedByKey("v1", cosigncli.Tag)
+		a := s.pushSigned("v1", "v1")
 		s.apply()
 		s.awaitCondition(meta.ReadyCondition, metav1.ConditionTrue)
 		s.apply(suspend)
@@ -201,7 +201,7 @@ var deployments = []deployment{
 	{name: "controller-restarted", deploy: func(s *stage) (string, in) {
 		c := s.ownSources()
 		s.withKey()
-		a := s.signedByKey("v1", cosigncli.Tag)
+		a := s.pushSigned("v1", "v1")
 		s.apply()
 		s.awaitCondition(meta.ReadyCondition, metav1.ConditionTrue)
 		s.check(c.Restart(s.t.Context()))
@@ -210,30 +210,14 @@ var deployments = []deployment{
 	{name: "reconcile", deploy: func(s *stage) (string, in) {
 		s.permit("role-reconcile.yaml", sourceName)
 		s.withKey()
-		a := s.signedByKey("v1", cosigncli.Tag)
+		a := s.pushSigned("v1", "v1")
 		// Nothing but the request makes the controller look again in time.
 		s.apply(rarely)
 		s.gate(in{"digest": a}).verified(a)
-		b := s.signedByKey("next", cosigncli.Tag)
+		b := s.pushSigned("next", "next")
 		s.tag("v1", b)
 		return b, in{"reconcile": "true"}
 	}},
-}
-
-// signedByKey pushes an artifact under a tag, signed with our key.
-func (s *stage) signedByKey(tag string, layout cosigncli.Layout) string {
-	s.t.Helper()
-	digest := s.push(tag, tag)
-	s.signKey(digest, s.ours, layout)
-	return digest
-}
-
-// signedBy pushes an artifact under a tag, signed as signAs signs.
-func (s *stage) signedBy(tag string, claims githubtoken.Claims) string {
-	s.t.Helper()
-	digest := s.push(tag, tag)
-	s.signAs(digest, claims)
-	return digest
 }
 
 // allowRelease lets the policy accept the second workflow too.

@@ -115,7 +115,7 @@ func keylessSignatures() []scenario {
 			// The controller takes any bundle for a signature.
 			s.withSigner()
 			a := s.push("v1", "a")
-			s.attestAs(a, githubtoken.Claims{}, scanType)
+			s.attestAs(a, githubtoken.Claims{}, scanType, `{"found": 0}`)
 			s.apply()
 			s.awaitCondition(meta.ReadyCondition, metav1.ConditionTrue)
 			s.gate(in{"digest": a}, briefly).rejected(gate.NotASignature)
@@ -126,14 +126,14 @@ func keylessSignatures() []scenario {
 			s.withSigner()
 			a := s.push("v1", "a")
 			s.signAs(a, githubtoken.Claims{})
-			s.attestAs(a, stranger, scanType)
+			s.attestAs(a, stranger, scanType, `{"found": 0}`)
 			s.apply()
 			s.gate(in{"digest": a}).verified(a)
 		}},
 		{name: "keyless-provenance-beside", newer: true, run: func(s *stage) {
 			s.withSigner()
 			a := s.push("v1", "a")
-			s.attestAs(a, githubtoken.Claims{}, scanType)
+			s.attestAs(a, githubtoken.Claims{}, scanType, `{"found": 0}`)
 			s.signAs(a, githubtoken.Claims{})
 			s.apply()
 			s.gate(in{"digest": a}).verified(a)

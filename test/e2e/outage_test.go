@@ -115,7 +115,7 @@ func outages() []scenario {
 			s.ownRegistry(registries.Distribution)
 			rarely(&s.desired.Spec)
 			a := s.withVerified()
-			s.deleteTag("sha256-" + a[len("sha256:"):] + ".sig")
+			s.removeTagged(sigTag(a))
 			s.gate(in{"digest": a, "timeout": soon}).apart("the signature was lost after the controller had verified").rejected(gate.Unsigned)
 		}},
 	}

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -108,15 +106,4 @@ var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 func (s *stage) deleteSecret(name string) {
 	s.t.Helper()
 	s.check(s.resource(secrets).Delete(s.t.Context(), name, metav1.DeleteOptions{}))
-}
-
-// deleteTag removes what a tag names from the registry, which must be
-// Distribution: the others delete the tag alone.
-func (s *stage) deleteTag(tag string) {
-	s.t.Helper()
-	named, err := name.NewTag(s.repository()+":"+tag, name.Insecure)
-	s.check(err)
-	descriptor, err := remote.Head(named, remote.WithContext(s.t.Context()))
-	s.check(err)
-	s.check(remote.Delete(named.Digest(descriptor.Digest.String()), remote.WithContext(s.t.Context())))
 }

@@ -2,12 +2,6 @@ package e2e
 
 import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/static"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"flux-verify-gate/gate"
 	"flux-verify-gate/test/stack/cosigncli"
@@ -169,18 +163,4 @@ func (s *stage) brokenPull() string {
 	s.reconcile()
 	s.becomesLike("SourceVerified True Succeeded of 1", "FetchFailed True OCIArtifactLayerOperationFailed of 1", "artifact true")
 	return a
-}
-
-// pushWithoutContent pushes an artifact with a layer that no Flux source asks
-// for, and returns its digest.
-func (s *stage) pushWithoutContent(tag string) string {
-	s.t.Helper()
-	image, err := mutate.AppendLayers(empty.Image, static.NewLayer([]byte("not for Flux"), types.MediaType("application/vnd.acme.note")))
-	s.check(err)
-	to, err := name.NewTag(s.repository()+":"+tag, name.Insecure)
-	s.check(err)
-	s.check(remote.Write(to, image, remote.WithContext(s.t.Context())))
-	digest, err := image.Digest()
-	s.check(err)
-	return digest.String()
 }

@@ -12,14 +12,6 @@ import (
 	"flux-verify-gate/test/stack/githubtoken"
 )
 
-// pushSigned pushes an artifact and signs it with our key.
-func (s *stage) pushSigned(tag, content string) string {
-	s.t.Helper()
-	digest := s.push(tag, content)
-	s.signKey(digest, s.ours, cosigncli.Tag)
-	return digest
-}
-
 // serves makes the scenario one with our key that serves a signed artifact,
 // whose digest it returns.
 func (s *stage) serves(content string, changes ...func(*sourcev1.OCIRepositorySpec)) string {
