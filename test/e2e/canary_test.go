@@ -111,8 +111,7 @@ func canaries() []scenario {
 			s.withSigner()
 			s.desired.Spec.Verify.TrustedRootSecretRef = nil
 			s.permit("role-canary.yaml", canaryName)
-			a := s.push("v1", "a")
-			s.signAs(a, githubtoken.Claims{})
+			a := s.pushSignedAs("v1", githubtoken.Claims{})
 			s.apply()
 			s.push("canary", "canary")
 			s.applyCanary()

@@ -71,7 +71,7 @@ var deployments = []deployment{
 	}},
 	{name: "keyless", newer: true, deploy: func(s *stage) (string, in) {
 		s.withSigner()
-		a := s.signedBy("v1", githubtoken.Claims{})
+		a := s.pushSignedAs("v1", githubtoken.Claims{})
 		s.apply()
 		return a, nil
 	}},
@@ -104,9 +104,7 @@ var deployments = []deployment{
 		const pattern = `https://github\.com/acme/platform/\.github/workflows/cd\.yaml@refs/heads/gh-readonly-queue/main/pr-[0-9]+-[0-9a-f]{40}`
 		s.withSigner()
 		s.requireSigners(in{"issuer": issuer, "subject-pattern": pattern})
-		a := s.signedBy("v1", githubtoken.Claims{
-			EventName: "merge_group", Ref: "refs/heads/gh-readonly-queue/main/pr-12-89abcdef0123456789abcdef0123456789abcdef",
-		})
+		a := s.pushSignedAs("v1", byQueue())
 		s.apply(verifyBy(sourcev1.OIDCIdentityMatch{Issuer: exactly(issuer, "").Issuer, Subject: "^" + pattern + "$"}))
 		return a, nil
 	}},
@@ -114,7 +112,7 @@ var deployments = []deployment{
 		const shared = "https://github.com/acme/workflows/.github/workflows/release.yaml@refs/tags/v2"
 		s.withSigner()
 		s.requireSigners(in{"issuer": issuer, "subject": shared, "source-repository-id": "1001"})
-		a := s.signedBy("v1", githubtoken.Claims{JobWorkflowRef: strings.TrimPrefix(shared, "https://github.com/")})
+		a := s.pushSignedAs("v1", githubtoken.Claims{JobWorkflowRef: strings.TrimPrefix(shared, "https://github.com/")})
 		s.apply(verifyBy(exactly(issuer, shared)))
 		return a, nil
 	}},
@@ -127,7 +125,7 @@ var deployments = []deployment{
 	}},
 	{name: "provenance-beside", newer: true, deploy: func(s *stage) (string, in) {
 		s.withSigner()
-		a := s.signedBy("v1", githubtoken.Claims{})
+		a := s.pushSignedAs("v1", githubtoken.Claims{})
 		s.attestProvenance(a, githubtoken.Claims{})
 		s.apply()
 		return a, nil
@@ -135,14 +133,14 @@ var deployments = []deployment{
 	{name: "alternation", newer: true, deploy: func(s *stage) (string, in) {
 		s.withSigner()
 		s.allowRelease()
-		a := s.signedBy("v1", githubtoken.Claims{})
-		s.apply(verifyBy(eitherWorkflow()))
+		a := s.pushSignedAs("v1", githubtoken.Claims{})
+		s.apply(verifyBy(either))
 		return a, nil
 	}},
 	{name: "registry-without-referrers", newer: true, deploy: func(s *stage) (string, in) {
 		s.ownRegistry(registries.Tags)
 		s.withSigner()
-		a := s.signedBy("v1", githubtoken.Claims{})
+		a := s.pushSignedAs("v1", githubtoken.Claims{})
 		s.apply()
 		return a, nil
 	}},
@@ -172,10 +170,10 @@ var deployments = []deployment{
 	}},
 	{name: "upgrade", newer: true, deploy: func(s *stage) (string, in) {
 		s.withSigner()
-		a := s.signedBy("v1", githubtoken.Claims{})
+		a := s.pushSignedAs("v1", githubtoken.Claims{})
 		s.apply()
 		s.gate(in{"digest": a}).verified(a)
-		b := s.signedBy("next", githubtoken.Claims{})
+		b := s.pushSignedAs("next", githubtoken.Claims{})
 		s.tag("v1", b)
 		s.reconcile()
 		return b, nil
@@ -218,21 +216,6 @@ var deployments = []deployment{
 		s.tag("v1", b)
 		return b, in{"reconcile": "true"}
 	}},
-}
-
-// allowRelease lets the policy accept the second workflow too.
-func (s *stage) allowRelease() {
-	s.t.Helper()
-	text, err := yaml.Marshal([]in{{"issuer": issuer, "subject": releaseSubject}})
-	s.check(err)
-	s.also(in{"allowed-signers": string(text)})
-}
-
-// eitherWorkflow is one policy entry for both workflows.
-func eitherWorkflow() sourcev1.OIDCIdentityMatch {
-	entry := exactly(issuer, subject)
-	entry.Subject = `^https://github\.com/acme/platform/\.github/workflows/(cd|release)\.yaml@refs/heads/main$`
-	return entry
 }
 
 // pullSecret makes the Secret that a controller pulls with, as kubectl create

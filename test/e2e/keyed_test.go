@@ -36,8 +36,7 @@ func (s *stage) withKey() {
 func (s *stage) withVerified() string {
 	s.t.Helper()
 	s.withKey()
-	a := s.push("v1", "a")
-	s.signKey(a, s.ours, cosigncli.Tag)
+	a := s.pushSigned("v1", "a")
 	s.apply()
 	s.becomes("10a-verified")
 	return a
@@ -66,21 +65,21 @@ func (s *stage) keysInput(secret string, keys ...cosigncli.Key) string {
 // their neighbours: those with keys, and the few that were recorded keyless.
 func keyed() []scenario {
 	return slices.Concat(
-		signed(),
+		keySignatures(),
 		policyEdits(),
 		suspensions(),
 		references(),
 		rotations(),
 		outages(),
 		controllers(),
-		layouts(),
+		withoutReferrers(),
 		places(),
 		recordedKeyless(),
 	)
 }
 
-// signed are the ways in which an artifact may be signed with a key, or not.
-func signed() []scenario {
+// keySignatures are the ways in which an artifact may be signed with a key, or not.
+func keySignatures() []scenario {
 	return []scenario{
 		{name: "key-bundle", core: true, newer: true, run: func(s *stage) {
 			s.withKey()
@@ -92,8 +91,7 @@ func signed() []scenario {
 		}},
 		{name: "key-tag", core: true, run: func(s *stage) {
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.apply()
 			s.gate(in{"digest": a}).verified(a)
 			s.becomes("01-signed-bundle") // the conditions do not name the layout
@@ -169,8 +167,7 @@ func policyEdits() []scenario {
 		}},
 		{name: "verify-added-to-signed", run: func(s *stage) {
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.apply(noVerify)
 			s.becomes("07a-noverify-signed-stored")
 			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.VerifyAbsent)
@@ -180,8 +177,7 @@ func policyEdits() []scenario {
 		}},
 		{name: "verify-added-while-waiting", run: func(s *stage) {
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.apply(noVerify)
 			s.awaitServing(a)
 			run := s.gate(in{"digest": a})
@@ -191,8 +187,7 @@ func policyEdits() []scenario {
 		}},
 		{name: "verify-removed", run: func(s *stage) {
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.apply(noVerify)
 			s.awaitServing(a)
 			s.apply(verifyByKey)
@@ -213,8 +208,7 @@ func policyEdits() []scenario {
 			// Their Secret has our key too: the controller is content.
 			s.withKey()
 			s.secret("other", map[string]string{"cosign.pub": s.ours.Public, "theirs.pub": s.theirs.Public})
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.apply(verifyByKeyOf("other"))
 			s.becomes("10a-verified")
 			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.KeyUnexpected)

@@ -22,14 +22,6 @@ func (s *stage) anotherSigstore() *localsigstore.Sigstore {
 	return other
 }
 
-// signAt is signAs at another Sigstore than the stack's.
-func (s *stage) signAt(sigstore *localsigstore.Sigstore, digest string, claims githubtoken.Claims) {
-	s.t.Helper()
-	token, err := sigstore.Tokens().Token(claims)
-	s.check(err)
-	s.check(sigstore.SignKeyless(s.t.Context(), s.reference(digest), token))
-}
-
 // brokenRoot is the scenario of a good signature under a policy whose trusted
 // root cannot be used.
 func brokenRoot(name string, class gate.Class, breakIt func(s *stage)) scenario {
@@ -69,8 +61,7 @@ func keylessRoots() []scenario {
 		}},
 		{name: "keyless-untrusted-sigstore-beside", newer: true, run: func(s *stage) {
 			s.withSigner()
-			a := s.push("v1", "a")
-			s.signAs(a, githubtoken.Claims{})
+			a := s.pushSignedAs("v1", githubtoken.Claims{})
 			s.signAt(s.anotherSigstore(), a, githubtoken.Claims{})
 			s.apply()
 			s.gate(in{"digest": a}).verified(a, gate.SignatureInvalid)

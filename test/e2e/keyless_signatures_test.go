@@ -124,8 +124,7 @@ func keylessSignatures() []scenario {
 		}},
 		{name: "keyless-attested-by-a-stranger", newer: true, run: func(s *stage) {
 			s.withSigner()
-			a := s.push("v1", "a")
-			s.signAs(a, githubtoken.Claims{})
+			a := s.pushSignedAs("v1", githubtoken.Claims{})
 			s.attestAs(a, stranger, scanType, `{"found": 0}`)
 			s.apply()
 			s.gate(in{"digest": a}).verified(a)
@@ -205,8 +204,7 @@ func keylessSignatures() []scenario {
 		}},
 		{name: "keyless-with-a-pinned-digest", newer: true, run: func(s *stage) {
 			s.withSigner()
-			a := s.push("v1", "a")
-			s.signAs(a, githubtoken.Claims{})
+			a := s.pushSignedAs("v1", githubtoken.Claims{})
 			s.desired.Spec.Reference = &sourcev1.OCIRepositoryRef{Digest: a}
 			s.apply()
 			s.gate(in{"digest": a}).verified(a)
@@ -214,8 +212,7 @@ func keylessSignatures() []scenario {
 		{name: "keyless-hidden-tag-signature", newer: true, run: func(s *stage) {
 			// With a key, because Rekor v2 has nothing for the older layout.
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.apply()
 			s.awaitCondition(meta.ReadyCondition, metav1.ConditionTrue)
 			s.signAs(a, stranger)

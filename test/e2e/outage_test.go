@@ -5,7 +5,6 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"flux-verify-gate/gate"
-	"flux-verify-gate/test/stack/cosigncli"
 	"flux-verify-gate/test/stack/registries"
 )
 
@@ -32,8 +31,7 @@ func outages() []scenario {
 		{name: "registry-down-at-first", run: func(s *stage) {
 			s.ownRegistry(registries.Distribution)
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.check(s.registry.Stop())
 			s.apply()
 			s.becomes("13f-created-while-registry-down")
@@ -42,8 +40,7 @@ func outages() []scenario {
 		{name: "registry-back-up", run: func(s *stage) {
 			s.ownRegistry(registries.Distribution)
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.check(s.registry.Stop())
 			s.apply()
 			s.becomes("13f-created-while-registry-down")
@@ -78,8 +75,7 @@ func outages() []scenario {
 		{name: "ref-changed-while-registry-down", run: func(s *stage) {
 			s.ownRegistry(registries.Referrers)
 			a := s.withVerified()
-			b := s.push("v2", "b")
-			s.signKey(b, s.ours, cosigncli.Tag)
+			b := s.pushSigned("v2", "b")
 			s.check(s.registry.Stop())
 			s.apply(follow("v2"))
 			s.becomesLike("generation 2, observed 1", "Ready False OCIArtifactPullFailed of 2", "SourceVerified True Succeeded of 1", "artifact true")

@@ -12,7 +12,6 @@ import (
 
 	"flux-verify-gate/gate"
 	"flux-verify-gate/test/stack/cluster"
-	"flux-verify-gate/test/stack/cosigncli"
 )
 
 // places are gates that look at the wrong thing, or may not look.
@@ -20,14 +19,12 @@ func places() []scenario {
 	return []scenario{
 		{name: "source-missing", core: true, run: func(s *stage) {
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.gate(in{"digest": a, "timeout": "5s"}).rejected(gate.SourceMissing)
 		}},
 		{name: "source-comes-while-waiting", run: func(s *stage) {
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			run := s.gate(in{"digest": a})
 			run.Saw(waitingFor(gate.SourceMissing))
 			s.apply()
@@ -56,8 +53,7 @@ func places() []scenario {
 		{name: "source-url-impossible", run: func(s *stage) {
 			// The API server takes it, the controller gives up.
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.desired.Spec.URL += "/Website"
 			s.apply()
 			s.becomesLike("Stalled True URLInvalid of 1", "artifact false")

@@ -25,8 +25,7 @@ func readme() []scenario {
 	return []scenario{{name: "readme", core: true, newer: true, namespace: "flux-system", run: func(s *stage) {
 		s.withSigner()
 		s.behindTLS()
-		a := s.push("v1", "a")
-		s.signAs(a, githubtoken.Claims{})
+		a := s.pushSignedAs("v1", githubtoken.Claims{})
 		s.applyAs("flux-operator")
 		s.gate(in{"digest": a}).verified(a)
 

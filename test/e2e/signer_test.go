@@ -11,6 +11,7 @@ import (
 
 	"flux-verify-gate/test/stack/cosigncli"
 	"flux-verify-gate/test/stack/githubtoken"
+	"flux-verify-gate/test/stack/localsigstore"
 )
 
 // The signer of most scenarios: a push to main of acme/platform, in cd.yaml.
@@ -48,6 +49,14 @@ func (s *stage) requireSigners(signers ...in) {
 	text, err := yaml.Marshal(signers)
 	s.check(err)
 	s.also(in{"required-signers": string(text)})
+}
+
+// allowRelease lets the policy accept the second workflow too.
+func (s *stage) allowRelease() {
+	s.t.Helper()
+	text, err := yaml.Marshal([]in{{"issuer": issuer, "subject": releaseSubject}})
+	s.check(err)
+	s.also(in{"allowed-signers": string(text)})
 }
 
 // also adds inputs to those of every run of the gate.
@@ -106,13 +115,19 @@ func (s *stage) signAsPerson(digest, email string) {
 // job's token.
 func (s *stage) signAs(digest string, claims githubtoken.Claims) {
 	s.t.Helper()
-	token, err := s.stack.Sigstore.Tokens().Token(claims)
-	s.check(err)
-	s.check(s.stack.Sigstore.SignKeyless(s.t.Context(), s.reference(digest), token))
+	s.signAt(s.stack.Sigstore, digest, claims)
 }
 
-// signedBy pushes an artifact under a tag, signed as signAs signs.
-func (s *stage) signedBy(tag string, claims githubtoken.Claims) string {
+// signAt is signAs at another Sigstore than the stack's.
+func (s *stage) signAt(sigstore *localsigstore.Sigstore, digest string, claims githubtoken.Claims) {
+	s.t.Helper()
+	token, err := sigstore.Tokens().Token(claims)
+	s.check(err)
+	s.check(sigstore.SignKeyless(s.t.Context(), s.reference(digest), token))
+}
+
+// pushSignedAs pushes an artifact under a tag, signed as signAs signs.
+func (s *stage) pushSignedAs(tag string, claims githubtoken.Claims) string {
 	s.t.Helper()
 	digest := s.push(tag, tag)
 	s.signAs(digest, claims)
