@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -91,9 +89,7 @@ func canaries() []scenario {
 		broken("canary-registry-down", nil, func(spec *sourcev1.OCIRepositorySpec) {
 			spec.URL = "oci://127.0.0.1:1/acme/platform"
 		}),
-		broken("canary-tag-gone", nil, func(spec *sourcev1.OCIRepositorySpec) {
-			spec.Reference = &sourcev1.OCIRepositoryRef{Tag: "gone"}
-		}),
+		broken("canary-tag-gone", nil, follow("gone")),
 		{name: "canary-secret-broken", newer: true, run: func(s *stage) {
 			s.withSigner()
 			a := s.goodBeside(unsigned)
@@ -114,9 +110,8 @@ func canaries() []scenario {
 			// from here: the source fails too, and the canary shows nothing.
 			s.withSigner()
 			s.desired.Spec.Verify.TrustedRootSecretRef = nil
-			s.permitCanary()
-			a := s.push("v1", "a")
-			s.signAs(a, githubtoken.Claims{})
+			s.permit("role-canary.yaml", canaryName)
+			a := s.pushSignedAs("v1", githubtoken.Claims{})
 			s.apply()
 			s.push("canary", "canary")
 			s.applyCanary()
@@ -142,7 +137,7 @@ func canaries() []scenario {
 // under the canary's tag, signed as the scenario says.
 func (s *stage) goodBeside(sign func(s *stage, digest string)) string {
 	s.t.Helper()
-	s.permitCanary()
+	s.permit("role-canary.yaml", canaryName)
 	a := s.push("v1", "a")
 	if s.required["required-keys"] != "" {
 		s.signKey(a, s.ours, cosigncli.Bundle)
@@ -155,15 +150,7 @@ func (s *stage) goodBeside(sign func(s *stage, digest string)) string {
 	return a
 }
 
-// permitCanary adds the shipped Role for the canary, which canary asks for.
-func (s *stage) permitCanary() {
-	s.t.Helper()
-	role, err := os.ReadFile(filepath.Join("..", "..", "examples", "rbac", "role-canary.yaml"))
-	s.check(err)
-	s.applyYAML("admin", strings.ReplaceAll(string(role), "namespace: 'flux-system'", "namespace: '"+s.namespace+"'"))
-}
-
-// canary is the input that asks for it.
+// canary is the input that asks for the canary.
 func (s *stage) canary() in { return in{"canary": s.namespace + "/" + canaryName} }
 
 // applyCanary applies the canary: the source as it was applied last, under the

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flux-verify-gate/gate"
-	"flux-verify-gate/test/stack/cosigncli"
 	"flux-verify-gate/test/stack/registries"
 )
 
@@ -29,8 +28,7 @@ func controllers() []scenario {
 			c := s.ownSources()
 			s.check(c.Stop())
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.apply()
 			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.VerificationMissing, gate.ArtifactMissing, gate.SourceUnobserved, gate.NotReady)
 		}},
@@ -46,8 +44,7 @@ func controllers() []scenario {
 		{name: "controller-down-ref-changed", run: func(s *stage) {
 			c := s.ownSources()
 			s.withVerified()
-			b := s.push("v2", "b")
-			s.signKey(b, s.ours, cosigncli.Tag)
+			b := s.pushSigned("v2", "b")
 			s.check(c.Stop())
 			s.apply(follow("v2"))
 			s.gate(in{"digest": b, "timeout": soon}).rejected(gate.DigestMismatch, gate.VerificationStale, gate.SourceUnobserved)
@@ -77,8 +74,7 @@ func controllers() []scenario {
 		{name: "controller-back", run: func(s *stage) {
 			c := s.ownSources()
 			s.withVerified()
-			b := s.push("v2", "b")
-			s.signKey(b, s.ours, cosigncli.Tag)
+			b := s.pushSigned("v2", "b")
 			s.check(c.Stop())
 			s.apply(follow("v2"))
 			run := s.gate(in{"digest": b})
@@ -147,8 +143,7 @@ func controllers() []scenario {
 			c := s.ownSources()
 			s.check(os.WriteFile(filepath.Join(c.Storage(), "ocirepository"), nil, 0o600))
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.apply()
 			failed := "StorageOperationFailed True DirectoryCreationFailed of 1"
 			s.becomesLike(failed, "SourceVerified True Succeeded of 1", "artifact false")
@@ -173,16 +168,15 @@ func controllers() []scenario {
 			// The request is never handled: what stands there is of before.
 			c := s.ownSources()
 			a := s.withVerified()
-			s.admitToReconcile()
+			s.permit("role-reconcile.yaml", sourceName)
 			s.check(c.Stop())
 			s.gate(in{"digest": a, "timeout": soon, "reconcile": "true"}).rejected(gate.SourceUnobserved)
 		}},
 		{name: "reconcile-asked", run: func(s *stage) {
-			s.desired.Spec.Interval.Duration *= 360
+			rarely(&s.desired.Spec)
 			s.withVerified()
-			s.admitToReconcile()
-			b := s.push("v1", "b")
-			s.signKey(b, s.ours, cosigncli.Tag)
+			s.permit("role-reconcile.yaml", sourceName)
+			b := s.pushSigned("v1", "b")
 			s.gate(in{"digest": b, "reconcile": "true"}).verified(b)
 			if s.read().Annotations[meta.ReconcileRequestAnnotation] == "" {
 				s.t.Error("there is no request on the source")

@@ -23,12 +23,8 @@ const scannerSubject = "https://github.com/mallory/tools/.github/workflows/scan.
 
 var scanner = githubtoken.Claims{Repository: "mallory/tools", WorkflowRef: strings.TrimPrefix(scannerSubject, "https://github.com/")}
 
-const (
-	// short is the time-out of a run that is not to become green.
-	short = "12s"
-	// later is why a bundle can hide a signature without a word of the controller.
-	later = "it was attached after the controller had verified, and it does not verify again"
-)
+// later is why a bundle can hide a signature without a word of the controller.
+const later = "it was attached after the controller had verified, and it does not verify again"
 
 // disagree are the ways in which the controller's word and the signatures in the
 // registry come apart.
@@ -36,7 +32,7 @@ func disagree() []scenario {
 	return []scenario{
 		{name: "hidden-by-bundle-of-other-key", core: true, newer: true, run: func(s *stage) {
 			s.withKey()
-			a := s.signedByKey("v1", cosigncli.Tag)
+			a := s.pushSigned("v1", "v1")
 			s.apply()
 			s.awaitAllGreen()
 			s.signKey(a, s.theirs, cosigncli.Bundle)
@@ -44,12 +40,12 @@ func disagree() []scenario {
 			s.says(got, gate.WillRefuse, "1.8 to 1.10", "bundles only", "valid signature under the .sig tag, by a required key", "refused at the step signature", "cosign 3")
 
 			// And so it is: any change of the spec makes it look again.
-			s.apply(pollRarely)
+			s.apply(touch)
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
 		}},
 		{name: "hidden-by-attestation-of-stranger", newer: true, run: func(s *stage) {
 			s.withKey()
-			a := s.signedByKey("v1", cosigncli.Tag)
+			a := s.pushSigned("v1", "v1")
 			s.apply()
 			s.awaitAllGreen()
 			s.attestProvenance(a, scanner)
@@ -58,7 +54,7 @@ func disagree() []scenario {
 		}},
 		{name: "bundle-of-stranger-beside-ours", newer: true, run: func(s *stage) {
 			s.withSigner()
-			a := s.signedBy("v1", githubtoken.Claims{})
+			a := s.pushSignedAs("v1", githubtoken.Claims{})
 			s.apply()
 			s.awaitAllGreen()
 			s.signAs(a, scanner)
@@ -68,41 +64,41 @@ func disagree() []scenario {
 		{name: "policy-changed-before-look", newer: true, run: func(s *stage) {
 			c := s.ownSources()
 			s.withSigner()
-			a := s.signedBy("v1", githubtoken.Claims{})
+			a := s.pushSignedAs("v1", githubtoken.Claims{})
 			s.apply()
 			s.awaitAllGreen()
 			s.check(c.Stop())
 			s.apply(verifyBy(exactly(issuer, releaseSubject)))
 			s.requireSigners(in{"issuer": issuer, "subject": releaseSubject})
-			got := s.gate(in{"digest": a, "timeout": short}).rejected(gate.SignedByOthers, gate.VerificationStale, gate.WillRefuse)
+			got := s.gate(in{"digest": a, "timeout": soon}).rejected(gate.SignedByOthers, gate.VerificationStale, gate.WillRefuse)
 			s.without(got, gate.ControllerDisagrees)
 			s.says(got, gate.SignedByOthers, subject)
 			s.says(got, gate.WillRefuse, "bundle", subject)
 
 			s.check(c.Restart(s.t.Context()))
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
-			s.gate(in{"digest": a, "timeout": short}).rejected(gate.VerificationFailed, gate.SignedByOthers)
+			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.VerificationFailed, gate.SignedByOthers)
 		}},
 		{name: "entry-added-before-look", newer: true, run: func(s *stage) {
 			c := s.ownSources()
 			s.withSigner()
 			s.allowRelease()
-			a := s.signedBy("v1", githubtoken.Claims{})
-			s.apply(verifyBy(eitherWorkflow()))
+			a := s.pushSignedAs("v1", githubtoken.Claims{})
+			s.apply(verifyBy(either))
 			s.awaitAllGreen()
 			s.check(c.Stop())
 			s.apply(verifyBy(exactly(issuer, subject), exactly(issuer, releaseSubject)))
-			got := s.gate(in{"digest": a, "timeout": short}).rejected(gate.MatchersMultiple, gate.VerificationStale, gate.WillRefuse)
+			got := s.gate(in{"digest": a, "timeout": soon}).rejected(gate.MatchersMultiple, gate.VerificationStale, gate.WillRefuse)
 			s.without(got, gate.ControllerDisagrees)
 			s.says(got, gate.WillRefuse, "bundle", "several identities", subject)
 
 			s.check(c.Restart(s.t.Context()))
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
-			s.gate(in{"digest": a, "timeout": short}).rejected(gate.MatchersMultiple, gate.VerificationFailed)
+			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.MatchersMultiple, gate.VerificationFailed)
 		}},
 		{name: "key-replaced-gate-knows-old", run: func(s *stage) {
 			s.withKey()
-			a := s.signedByKey("v1", cosigncli.Tag)
+			a := s.pushSigned("v1", "v1")
 			s.apply()
 			s.awaitAllGreen()
 			s.secret(keySecret, map[string]string{"cosign.pub": s.theirs.Public})
@@ -111,7 +107,7 @@ func disagree() []scenario {
 		}},
 		{name: "key-replaced-gate-knows-new", run: func(s *stage) {
 			s.withKey()
-			a := s.signedByKey("v1", cosigncli.Tag)
+			a := s.pushSigned("v1", "v1")
 			s.apply()
 			s.awaitAllGreen()
 			s.secret(keySecret, map[string]string{"cosign.pub": s.theirs.Public})
@@ -121,23 +117,23 @@ func disagree() []scenario {
 
 			// What the finding says to do heals it.
 			s.signKey(a, s.theirs, cosigncli.Tag)
-			s.apply(pollRarely)
+			s.apply(touch)
 			got = s.gate(in{"digest": a}).verified(a)
 			s.without(got, gate.WillRefuse)
 		}},
 		{name: "signature-removed", core: true, run: func(s *stage) {
 			s.withKey()
-			a := s.signedByKey("v1", cosigncli.Tag)
+			a := s.pushSigned("v1", "v1")
 			s.apply()
 			s.awaitAllGreen()
-			s.removeTagged(a)
-			got := s.gate(in{"digest": a, "timeout": short}).apart("the signature was removed after the controller had verified").
+			s.untag(sigTag(a))
+			got := s.gate(in{"digest": a, "timeout": soon}).apart("the signature was removed after the controller had verified").
 				rejected(gate.Unsigned, gate.ControllerDisagrees)
 			s.says(got, gate.ControllerDisagrees, "finds no signature", "gate sees nothing", "sign the digest again")
 		}},
 		{name: "signature-replaced", newer: true, run: func(s *stage) {
 			s.withSigner()
-			a := s.signedBy("v1", githubtoken.Claims{})
+			a := s.pushSignedAs("v1", githubtoken.Claims{})
 			s.apply()
 			s.awaitAllGreen()
 			s.removeBundles(a)
@@ -153,7 +149,7 @@ func disagree() []scenario {
 			s.withSigner()
 			s.allowRelease()
 			a := s.changeDuringVerification(func(digest string) { s.signAs(digest, githubtoken.Claims{}) },
-				verifyBy(eitherWorkflow()), verifyBy(exactly(issuer, subject), exactly(issuer, releaseSubject)))
+				verifyBy(either), verifyBy(exactly(issuer, subject), exactly(issuer, releaseSubject)))
 			got := s.gate(in{"digest": a}).apart("the policy changed while the verification ran").rejected(gate.ControllerDisagrees)
 			s.says(got, gate.ControllerDisagrees, "1.9", "refuses every bundle", "several identities", "valid signature in a bundle, by "+subject, "while the controller verified")
 		}},
@@ -167,19 +163,15 @@ func disagree() []scenario {
 			s.says(got, gate.ControllerDisagrees, "1.9", "bundle", "none by an identity of the policy", "valid signature in a bundle, by "+subject, "any change of the spec")
 
 			// What the finding says to do brings it out.
-			s.apply(pollRarely)
+			s.apply(touch)
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
-			s.gate(in{"digest": a, "timeout": short}).rejected(gate.VerificationFailed, gate.SignedByOthers)
+			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.VerificationFailed, gate.SignedByOthers)
 		}},
 		{name: "secret-changed-during-verification", newer: true, run: func(s *stage) {
 			s.withKey()
 			s.secret("new", map[string]string{"cosign.pub": s.theirs.Public})
-			keyIn := func(secret string) func(*sourcev1.OCIRepositorySpec) {
-				return func(spec *sourcev1.OCIRepositorySpec) {
-					spec.Verify.SecretRef = &meta.LocalObjectReference{Name: secret}
-				}
-			}
-			a := s.changeDuringVerification(func(digest string) { s.signKey(digest, s.ours, cosigncli.Tag) }, keyIn(keySecret), keyIn("new"))
+			a := s.changeDuringVerification(func(digest string) { s.signKey(digest, s.ours, cosigncli.Tag) },
+				verifyByKey, verifyByKeyOf("new"))
 			s.requireKey("new", s.theirs)
 			got := s.gate(in{"digest": a}).apart("the policy changed while the verification ran").rejected(gate.SignatureInvalid, gate.WillRefuse)
 			s.says(got, gate.WillRefuse, ".sig tag, refused at the step signature")
@@ -191,7 +183,7 @@ func disagree() []scenario {
 			s.apply()
 			s.hold(c)
 			s.signKey(a, s.ours, cosigncli.Tag)
-			got := s.gate(in{"digest": a, "timeout": short}).apart("it was signed after the controller's last try").
+			got := s.gate(in{"digest": a, "timeout": soon}).apart("it was signed after the controller's last try").
 				rejected(gate.VerificationFailed)
 			s.without(got, gate.WillRefuse)
 
@@ -203,13 +195,13 @@ func disagree() []scenario {
 			// for another's signature, and then the right one signs.
 			c := s.ownSources()
 			s.withSigner()
-			a := s.signedBy("v1", scanner)
+			a := s.pushSignedAs("v1", scanner)
 			s.apply(verifyBy(exactly(issuer, scannerSubject)))
 			s.awaitAllGreen()
 			s.apply(verifyBy(exactly(issuer, subject)))
 			s.hold(c)
 			s.signAs(a, githubtoken.Claims{})
-			got := s.gate(in{"digest": a, "timeout": short}).apart("it was signed after the controller's last try").
+			got := s.gate(in{"digest": a, "timeout": soon}).apart("it was signed after the controller's last try").
 				rejected(gate.VerificationFailed, gate.ControllerDisagrees)
 			s.says(got, gate.ControllerDisagrees, "bundle", scannerSubject, subject, "reconcil")
 
@@ -219,7 +211,7 @@ func disagree() []scenario {
 		{name: "registry-shows-controller-another", newer: true, run: func(s *stage) {
 			s.withSigner()
 			shown := s.showTwoFaces()
-			a := s.signedBy("v1", scanner)
+			a := s.pushSignedAs("v1", scanner)
 			shown.controllerOnly(s.referrers(a)...)
 			s.signAs(a, githubtoken.Claims{})
 			shown.gateOnly(s.referrers(a)...)
@@ -227,7 +219,7 @@ func disagree() []scenario {
 			s.awaitAllGreen()
 			s.apply(verifyBy(exactly(issuer, subject)))
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
-			got := s.gate(in{"digest": a, "timeout": short}).apart("the registry shows the controller another signature").
+			got := s.gate(in{"digest": a, "timeout": soon}).apart("the registry shows the controller another signature").
 				rejected(gate.VerificationFailed, gate.ControllerDisagrees)
 			s.says(got, gate.ControllerDisagrees, "1.9", "bundle", "accepts", "by "+subject,
 				"failed to verify", "the same repository")
@@ -235,26 +227,26 @@ func disagree() []scenario {
 		{name: "registry-shows-gate-nothing", newer: true, run: func(s *stage) {
 			s.withSigner()
 			shown := s.showTwoFaces()
-			a := s.signedBy("v1", githubtoken.Claims{})
+			a := s.pushSignedAs("v1", githubtoken.Claims{})
 			shown.controllerOnly(s.referrers(a)...)
 			s.apply()
 			s.awaitAllGreen()
-			got := s.gate(in{"digest": a, "timeout": short}).apart("the registry shows the gate nothing").
+			got := s.gate(in{"digest": a, "timeout": soon}).apart("the registry shows the gate nothing").
 				rejected(gate.Unsigned, gate.ControllerDisagrees)
 			s.says(got, gate.ControllerDisagrees, "1.9", "finds no signature", "gate sees nothing")
 		}},
 		{name: "tag-moved-between-looks", run: func(s *stage) {
 			c := s.ownSources()
 			s.withKey()
-			a := s.signedByKey("v1", cosigncli.Tag)
+			a := s.pushSigned("v1", "v1")
 			s.apply()
 			s.awaitCondition(meta.ReadyCondition, metav1.ConditionTrue)
 			s.check(c.Stop())
-			b := s.signedByKey("next", cosigncli.Tag)
+			b := s.pushSigned("next", "next")
 			s.tag("v1", b)
 			// What is being served is verified all the same, and is not the new one.
 			s.gate(in{"digest": a}).verified(a)
-			got := s.gate(in{"digest": b, "timeout": short}).rejected(gate.DigestMismatch)
+			got := s.gate(in{"digest": b, "timeout": soon}).rejected(gate.DigestMismatch)
 			s.says(got, gate.DigestMismatch, a)
 			s.without(got, gate.ControllerDisagrees)
 
@@ -263,12 +255,10 @@ func disagree() []scenario {
 		}},
 		{name: "root-replaced", newer: true, run: func(s *stage) {
 			s.withSigner()
-			a := s.signedBy("v1", githubtoken.Claims{})
+			a := s.pushSignedAs("v1", githubtoken.Claims{})
 			s.apply()
 			s.awaitAllGreen()
-			other, err := s.stack.NewSigstore(s.t.Context(), "sigstore-of-"+s.namespace)
-			s.check(err)
-			s.t.Cleanup(func() { s.mustNot("stop Sigstore", other.Stop()) })
+			other := s.anotherSigstore()
 			s.secret(rootSecret, map[string]string{"trusted_root.json": other.TrustedRoot()})
 			const why = "the trusted root was replaced after the controller had verified"
 			s.gate(in{"digest": a}).apart(why).verified(a, gate.TrustedRootCustom)
@@ -278,9 +268,6 @@ func disagree() []scenario {
 		}},
 	}
 }
-
-// pollRarely is a change of the spec that changes nothing about the policy.
-func pollRarely(spec *sourcev1.OCIRepositorySpec) { spec.Interval.Duration *= 2 }
 
 // says holds that a finding tells in its words each of these.
 func (s *stage) says(got actiontest.Result, code gate.Code, texts ...string) {

@@ -4,10 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -49,32 +46,32 @@ func good() []scenario {
 var deployments = []deployment{
 	{name: "tag", deploy: func(s *stage) (string, in) {
 		s.withKey()
-		a := s.signedByKey("v1", cosigncli.Tag)
+		a := s.pushSigned("v1", "v1")
 		s.apply()
 		return a, nil
 	}},
 	{name: "semver", core: true, deploy: func(s *stage) (string, in) {
 		s.withKey()
-		s.signedByKey("1.0.0", cosigncli.Tag)
-		b := s.signedByKey("1.1.0", cosigncli.Tag)
-		s.apply(func(spec *sourcev1.OCIRepositorySpec) { spec.Reference = &sourcev1.OCIRepositoryRef{SemVer: ">=1.0.0"} })
+		s.pushSigned("1.0.0", "1.0.0")
+		b := s.pushSigned("1.1.0", "1.1.0")
+		s.apply(reference(sourcev1.OCIRepositoryRef{SemVer: ">=1.0.0"}))
 		return b, nil
 	}},
 	{name: "digest-reference", deploy: func(s *stage) (string, in) {
 		s.withKey()
-		a := s.signedByKey("v1", cosigncli.Tag)
-		s.apply(func(spec *sourcev1.OCIRepositorySpec) { spec.Reference = &sourcev1.OCIRepositoryRef{Digest: a} })
+		a := s.pushSigned("v1", "v1")
+		s.apply(reference(sourcev1.OCIRepositoryRef{Digest: a}))
 		return a, nil
 	}},
 	{name: "key-bundle", newer: true, deploy: func(s *stage) (string, in) {
 		s.withKey()
-		a := s.signedByKey("v1", cosigncli.Bundle)
+		a := s.pushSignedIn(cosigncli.Bundle, "v1", "v1")
 		s.apply()
 		return a, nil
 	}},
 	{name: "keyless", newer: true, deploy: func(s *stage) (string, in) {
 		s.withSigner()
-		a := s.signedBy("v1", githubtoken.Claims{})
+		a := s.pushSignedAs("v1", githubtoken.Claims{})
 		s.apply()
 		return a, nil
 	}},
@@ -82,7 +79,7 @@ var deployments = []deployment{
 		s.withKey()
 		s.secret(keySecret, map[string]string{"old.pub": s.theirs.Public, "new.pub": s.ours.Public})
 		s.requireKey(keySecret, s.theirs, s.ours)
-		a := s.signedByKey("v1", cosigncli.Tag)
+		a := s.pushSigned("v1", "v1")
 		s.apply()
 		return a, nil
 	}},
@@ -107,9 +104,7 @@ var deployments = []deployment{
 		const pattern = `https://github\.com/acme/platform/\.github/workflows/cd\.yaml@refs/heads/gh-readonly-queue/main/pr-[0-9]+-[0-9a-f]{40}`
 		s.withSigner()
 		s.requireSigners(in{"issuer": issuer, "subject-pattern": pattern})
-		a := s.signedBy("v1", githubtoken.Claims{
-			EventName: "merge_group", Ref: "refs/heads/gh-readonly-queue/main/pr-12-89abcdef0123456789abcdef0123456789abcdef",
-		})
+		a := s.pushSignedAs("v1", byQueue())
 		s.apply(verifyBy(sourcev1.OIDCIdentityMatch{Issuer: exactly(issuer, "").Issuer, Subject: "^" + pattern + "$"}))
 		return a, nil
 	}},
@@ -117,20 +112,20 @@ var deployments = []deployment{
 		const shared = "https://github.com/acme/workflows/.github/workflows/release.yaml@refs/tags/v2"
 		s.withSigner()
 		s.requireSigners(in{"issuer": issuer, "subject": shared, "source-repository-id": "1001"})
-		a := s.signedBy("v1", githubtoken.Claims{JobWorkflowRef: strings.TrimPrefix(shared, "https://github.com/")})
+		a := s.pushSignedAs("v1", githubtoken.Claims{JobWorkflowRef: strings.TrimPrefix(shared, "https://github.com/")})
 		s.apply(verifyBy(exactly(issuer, shared)))
 		return a, nil
 	}},
 	{name: "both-layouts", newer: true, deploy: func(s *stage) (string, in) {
 		s.withKey()
-		a := s.signedByKey("v1", cosigncli.Tag)
+		a := s.pushSigned("v1", "v1")
 		s.signKey(a, s.ours, cosigncli.Bundle)
 		s.apply()
 		return a, nil
 	}},
 	{name: "provenance-beside", newer: true, deploy: func(s *stage) (string, in) {
 		s.withSigner()
-		a := s.signedBy("v1", githubtoken.Claims{})
+		a := s.pushSignedAs("v1", githubtoken.Claims{})
 		s.attestProvenance(a, githubtoken.Claims{})
 		s.apply()
 		return a, nil
@@ -138,21 +133,21 @@ var deployments = []deployment{
 	{name: "alternation", newer: true, deploy: func(s *stage) (string, in) {
 		s.withSigner()
 		s.allowRelease()
-		a := s.signedBy("v1", githubtoken.Claims{})
-		s.apply(verifyBy(eitherWorkflow()))
+		a := s.pushSignedAs("v1", githubtoken.Claims{})
+		s.apply(verifyBy(either))
 		return a, nil
 	}},
 	{name: "registry-without-referrers", newer: true, deploy: func(s *stage) (string, in) {
 		s.ownRegistry(registries.Tags)
 		s.withSigner()
-		a := s.signedBy("v1", githubtoken.Claims{})
+		a := s.pushSignedAs("v1", githubtoken.Claims{})
 		s.apply()
 		return a, nil
 	}},
 	{name: "distribution", newer: true, deploy: func(s *stage) (string, in) {
 		s.ownRegistry(registries.Distribution)
 		s.withKey()
-		a := s.signedByKey("v1", cosigncli.Bundle)
+		a := s.pushSignedIn(cosigncli.Bundle, "v1", "v1")
 		s.apply()
 		return a, nil
 	}},
@@ -168,94 +163,59 @@ var deployments = []deployment{
 			registry.ServeHTTP(w, r)
 		})
 		s.withKey()
-		a := s.signedByKey("v1", cosigncli.Tag)
+		a := s.pushSigned("v1", "v1")
 		s.pullSecret("registry", user, password)
 		s.apply(func(spec *sourcev1.OCIRepositorySpec) { spec.SecretRef = &meta.LocalObjectReference{Name: "registry"} })
 		return a, in{"registry-username": user, "registry-password": password}
 	}},
 	{name: "upgrade", newer: true, deploy: func(s *stage) (string, in) {
 		s.withSigner()
-		a := s.signedBy("v1", githubtoken.Claims{})
+		a := s.pushSignedAs("v1", githubtoken.Claims{})
 		s.apply()
 		s.gate(in{"digest": a}).verified(a)
-		b := s.signedBy("next", githubtoken.Claims{})
+		b := s.pushSignedAs("next", githubtoken.Claims{})
 		s.tag("v1", b)
 		s.reconcile()
 		return b, nil
 	}},
 	{name: "rollback", deploy: func(s *stage) (string, in) {
 		s.withKey()
-		a, b := s.signedByKey("v1", cosigncli.Tag), s.signedByKey("v2", cosigncli.Tag)
-		s.apply(refTag("v2"))
+		a, b := s.pushSigned("v1", "v1"), s.pushSigned("v2", "v2")
+		s.apply(follow("v2"))
 		s.gate(in{"digest": b}).verified(b)
-		s.apply(refTag("v1"))
+		s.apply(follow("v1"))
 		return a, nil
 	}},
 	{name: "resumed", deploy: func(s *stage) (string, in) {
 		s.withKey()
-		a := s.signedByKey("v1", cosigncli.Tag)
+		a := s.pushSigned("v1", "v1")
 		s.apply()
 		s.awaitCondition(meta.ReadyCondition, metav1.ConditionTrue)
 		s.apply(suspend)
 		s.await("the suspension", func(o *sourcev1.OCIRepository) bool { return o.Status.ObservedGeneration == o.Generation })
-		s.apply(func(spec *sourcev1.OCIRepositorySpec) { spec.Suspend = false })
+		s.apply(resume)
 		return a, nil
 	}},
 	{name: "controller-restarted", deploy: func(s *stage) (string, in) {
 		c := s.ownSources()
 		s.withKey()
-		a := s.signedByKey("v1", cosigncli.Tag)
+		a := s.pushSigned("v1", "v1")
 		s.apply()
 		s.awaitCondition(meta.ReadyCondition, metav1.ConditionTrue)
 		s.check(c.Restart(s.t.Context()))
 		return a, nil
 	}},
 	{name: "reconcile", deploy: func(s *stage) (string, in) {
-		s.mayReconcile()
+		s.permit("role-reconcile.yaml", sourceName)
 		s.withKey()
-		a := s.signedByKey("v1", cosigncli.Tag)
+		a := s.pushSigned("v1", "v1")
 		// Nothing but the request makes the controller look again in time.
-		s.apply(func(spec *sourcev1.OCIRepositorySpec) { spec.Interval = metav1.Duration{Duration: time.Hour} })
+		s.apply(rarely)
 		s.gate(in{"digest": a}).verified(a)
-		b := s.signedByKey("next", cosigncli.Tag)
+		b := s.pushSigned("next", "next")
 		s.tag("v1", b)
 		return b, in{"reconcile": "true"}
 	}},
-}
-
-// signedByKey pushes an artifact under a tag, signed with our key.
-func (s *stage) signedByKey(tag string, layout cosigncli.Layout) string {
-	s.t.Helper()
-	digest := s.push(tag, tag)
-	s.signKey(digest, s.ours, layout)
-	return digest
-}
-
-// signedBy pushes an artifact under a tag, signed as signAs signs.
-func (s *stage) signedBy(tag string, claims githubtoken.Claims) string {
-	s.t.Helper()
-	digest := s.push(tag, tag)
-	s.signAs(digest, claims)
-	return digest
-}
-
-func refTag(tag string) func(*sourcev1.OCIRepositorySpec) {
-	return func(spec *sourcev1.OCIRepositorySpec) { spec.Reference = &sourcev1.OCIRepositoryRef{Tag: tag} }
-}
-
-// allowRelease lets the policy accept the second workflow too.
-func (s *stage) allowRelease() {
-	s.t.Helper()
-	text, err := yaml.Marshal([]in{{"issuer": issuer, "subject": releaseSubject}})
-	s.check(err)
-	s.also(in{"allowed-signers": string(text)})
-}
-
-// eitherWorkflow is one policy entry for both workflows.
-func eitherWorkflow() sourcev1.OIDCIdentityMatch {
-	entry := exactly(issuer, subject)
-	entry.Subject = `^https://github\.com/acme/platform/\.github/workflows/(cd|release)\.yaml@refs/heads/main$`
-	return entry
 }
 
 // pullSecret makes the Secret that a controller pulls with, as kubectl create
@@ -270,13 +230,4 @@ func (s *stage) pullSecret(name, user, password string) {
 	})
 	s.check(err)
 	s.applyYAML("admin", string(text))
-}
-
-// mayReconcile gives the gate the shipped Role with which it may request a
-// reconciliation.
-func (s *stage) mayReconcile() {
-	s.t.Helper()
-	role, err := os.ReadFile(filepath.Join("..", "..", "examples", "rbac", "role-reconcile.yaml"))
-	s.check(err)
-	s.applyYAML("admin", strings.ReplaceAll(string(role), "namespace: 'flux-system'", "namespace: '"+s.namespace+"'"))
 }

@@ -4,9 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -38,8 +36,7 @@ func (s *stage) withKey() {
 func (s *stage) withVerified() string {
 	s.t.Helper()
 	s.withKey()
-	a := s.push("v1", "a")
-	s.signKey(a, s.ours, cosigncli.Tag)
+	a := s.pushSigned("v1", "a")
 	s.apply()
 	s.becomes("10a-verified")
 	return a
@@ -64,53 +61,25 @@ func (s *stage) keysInput(secret string, keys ...cosigncli.Key) string {
 	return string(required)
 }
 
-func verifyByKey(spec *sourcev1.OCIRepositorySpec) { verifyByKeyOf(keySecret)(spec) }
-
-func verifyByKeyOf(secret string) func(*sourcev1.OCIRepositorySpec) {
-	return func(spec *sourcev1.OCIRepositorySpec) {
-		spec.Verify = &sourcev1.OCIRepositoryVerification{Provider: "cosign", SecretRef: &meta.LocalObjectReference{Name: secret}}
-	}
-}
-
-func noVerify(spec *sourcev1.OCIRepositorySpec) { spec.Verify = nil }
-
-func suspend(spec *sourcev1.OCIRepositorySpec) { spec.Suspend = true }
-
-func resume(spec *sourcev1.OCIRepositorySpec) { spec.Suspend = false }
-
-// follow makes the source follow a tag.
-func follow(tag string) func(*sourcev1.OCIRepositorySpec) {
-	return reference(sourcev1.OCIRepositoryRef{Tag: tag})
-}
-
-func reference(ref sourcev1.OCIRepositoryRef) func(*sourcev1.OCIRepositorySpec) {
-	return func(spec *sourcev1.OCIRepositorySpec) { spec.Reference = &ref }
-}
-
-// touch is an edit that changes nothing but the generation.
-func touch(spec *sourcev1.OCIRepositorySpec) {
-	spec.Interval = metav1.Duration{Duration: spec.Interval.Duration + time.Second}
-}
-
 // keyed are the recorded cases of gate/testdata/cases/live made live again, and
 // their neighbours: those with keys, and the few that were recorded keyless.
 func keyed() []scenario {
 	return slices.Concat(
-		signed(),
+		keySignatures(),
 		policyEdits(),
 		suspensions(),
 		references(),
 		rotations(),
 		outages(),
 		controllers(),
-		layouts(),
+		withoutReferrers(),
 		places(),
 		recordedKeyless(),
 	)
 }
 
-// signed are the ways in which an artifact may be signed with a key, or not.
-func signed() []scenario {
+// keySignatures are the ways in which an artifact may be signed with a key, or not.
+func keySignatures() []scenario {
 	return []scenario{
 		{name: "key-bundle", core: true, newer: true, run: func(s *stage) {
 			s.withKey()
@@ -122,8 +91,7 @@ func signed() []scenario {
 		}},
 		{name: "key-tag", core: true, run: func(s *stage) {
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.apply()
 			s.gate(in{"digest": a}).verified(a)
 			s.becomes("01-signed-bundle") // the conditions do not name the layout
@@ -199,8 +167,7 @@ func policyEdits() []scenario {
 		}},
 		{name: "verify-added-to-signed", run: func(s *stage) {
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.apply(noVerify)
 			s.becomes("07a-noverify-signed-stored")
 			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.VerifyAbsent)
@@ -210,8 +177,7 @@ func policyEdits() []scenario {
 		}},
 		{name: "verify-added-while-waiting", run: func(s *stage) {
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.apply(noVerify)
 			s.awaitServing(a)
 			run := s.gate(in{"digest": a})
@@ -221,8 +187,7 @@ func policyEdits() []scenario {
 		}},
 		{name: "verify-removed", run: func(s *stage) {
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.apply(noVerify)
 			s.awaitServing(a)
 			s.apply(verifyByKey)
@@ -243,8 +208,7 @@ func policyEdits() []scenario {
 			// Their Secret has our key too: the controller is content.
 			s.withKey()
 			s.secret("other", map[string]string{"cosign.pub": s.ours.Public, "theirs.pub": s.theirs.Public})
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.apply(verifyByKeyOf("other"))
 			s.becomes("10a-verified")
 			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.KeyUnexpected)

@@ -3,7 +3,6 @@ package e2e
 import (
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -22,17 +21,6 @@ func (s *stage) anotherSigstore() *localsigstore.Sigstore {
 	s.t.Cleanup(func() { s.mustNot("stop the Sigstore", other.Stop()) })
 	return other
 }
-
-// signAt is signAs at another Sigstore than the stack's.
-func (s *stage) signAt(sigstore *localsigstore.Sigstore, digest string, claims githubtoken.Claims) {
-	s.t.Helper()
-	token, err := sigstore.Tokens().Token(claims)
-	s.check(err)
-	s.check(sigstore.SignKeyless(s.t.Context(), s.reference(digest), token))
-}
-
-// anyEdit is a new generation, which makes the controller verify again.
-func anyEdit(spec *sourcev1.OCIRepositorySpec) { spec.Interval.Duration += time.Second }
 
 // brokenRoot is the scenario of a good signature under a policy whose trusted
 // root cannot be used.
@@ -73,8 +61,7 @@ func keylessRoots() []scenario {
 		}},
 		{name: "keyless-untrusted-sigstore-beside", newer: true, run: func(s *stage) {
 			s.withSigner()
-			a := s.push("v1", "a")
-			s.signAs(a, githubtoken.Claims{})
+			a := s.pushSignedAs("v1", githubtoken.Claims{})
 			s.signAt(s.anotherSigstore(), a, githubtoken.Claims{})
 			s.apply()
 			s.gate(in{"digest": a}).verified(a, gate.SignatureInvalid)
@@ -88,11 +75,11 @@ func keylessRoots() []scenario {
 			// The controller does not look again by itself; the gate does.
 			s.gate(in{"digest": a}, briefly).apart("the trusted root was replaced after the controller had verified").
 				rejected(gate.SignatureInvalid, gate.ControllerDisagrees)
-			s.apply(anyEdit)
+			s.apply(touch)
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
 			s.gate(in{"digest": a}, briefly).rejected(gate.VerificationFailed, gate.SignatureInvalid)
 			s.signAt(other, a, githubtoken.Claims{})
-			s.apply(anyEdit)
+			s.apply(touch)
 			s.gate(in{"digest": a}).verified(a, gate.SignatureInvalid)
 		}},
 		{name: "keyless-public-root-offline", newer: true, run: func(s *stage) {

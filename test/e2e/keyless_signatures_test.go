@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"strings"
-	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -116,7 +115,7 @@ func keylessSignatures() []scenario {
 			// The controller takes any bundle for a signature.
 			s.withSigner()
 			a := s.push("v1", "a")
-			s.attestAs(a, githubtoken.Claims{}, scanType)
+			s.attestAs(a, githubtoken.Claims{}, scanType, `{"found": 0}`)
 			s.apply()
 			s.awaitCondition(meta.ReadyCondition, metav1.ConditionTrue)
 			s.gate(in{"digest": a}, briefly).rejected(gate.NotASignature)
@@ -125,16 +124,15 @@ func keylessSignatures() []scenario {
 		}},
 		{name: "keyless-attested-by-a-stranger", newer: true, run: func(s *stage) {
 			s.withSigner()
-			a := s.push("v1", "a")
-			s.signAs(a, githubtoken.Claims{})
-			s.attestAs(a, stranger, scanType)
+			a := s.pushSignedAs("v1", githubtoken.Claims{})
+			s.attestAs(a, stranger, scanType, `{"found": 0}`)
 			s.apply()
 			s.gate(in{"digest": a}).verified(a)
 		}},
 		{name: "keyless-provenance-beside", newer: true, run: func(s *stage) {
 			s.withSigner()
 			a := s.push("v1", "a")
-			s.attestAs(a, githubtoken.Claims{}, scanType)
+			s.attestAs(a, githubtoken.Claims{}, scanType, `{"found": 0}`)
 			s.signAs(a, githubtoken.Claims{})
 			s.apply()
 			s.gate(in{"digest": a}).verified(a)
@@ -206,8 +204,7 @@ func keylessSignatures() []scenario {
 		}},
 		{name: "keyless-with-a-pinned-digest", newer: true, run: func(s *stage) {
 			s.withSigner()
-			a := s.push("v1", "a")
-			s.signAs(a, githubtoken.Claims{})
+			a := s.pushSignedAs("v1", githubtoken.Claims{})
 			s.desired.Spec.Reference = &sourcev1.OCIRepositoryRef{Digest: a}
 			s.apply()
 			s.gate(in{"digest": a}).verified(a)
@@ -215,8 +212,7 @@ func keylessSignatures() []scenario {
 		{name: "keyless-hidden-tag-signature", newer: true, run: func(s *stage) {
 			// With a key, because Rekor v2 has nothing for the older layout.
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.apply()
 			s.awaitCondition(meta.ReadyCondition, metav1.ConditionTrue)
 			s.signAs(a, stranger)
@@ -224,7 +220,7 @@ func keylessSignatures() []scenario {
 			if note.Outcome != gate.Note {
 				s.t.Errorf("got the outcome %s, want a note", note.Outcome)
 			}
-			s.apply(func(spec *sourcev1.OCIRepositorySpec) { spec.Interval.Duration = 11 * time.Second })
+			s.apply(touch)
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
 			s.gate(in{"digest": a}, briefly).rejected(gate.VerificationFailed)
 		}},

@@ -71,11 +71,11 @@ func keylessTags() []scenario {
 			s.gate(in{"digest": a}).verified(a)
 			signer.signBundle(a, ofStranger)
 			s.gate(in{"digest": a}, briefly).apart("the bundle came afterwards").verified(a, gate.WillRefuse)
-			s.apply(anyEdit)
+			s.apply(touch)
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
 			s.gate(in{"digest": a}, briefly).rejected(gate.VerificationFailed)
 			signer.signBundle(a, ofDefault)
-			s.apply(anyEdit)
+			s.apply(touch)
 			s.gate(in{"digest": a}).verified(a)
 		}),
 		tagged("keyless-tag-and-bundle", false, []job{ofDefault}, one, func(s *stage, signer *testSigner, a string) {

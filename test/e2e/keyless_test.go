@@ -26,7 +26,7 @@ const (
 )
 
 var (
-	release  = githubtoken.Claims{WorkflowRef: "acme/platform/.github/workflows/release.yaml@refs/heads/main"}
+	release  = byWorkflow("release.yaml")
 	stranger = githubtoken.Claims{Repository: "mallory/platform", RepositoryID: "6666"}
 	reusable = githubtoken.Claims{JobWorkflowRef: "acme/pipelines/.github/workflows/publish.yaml@refs/heads/main"}
 )

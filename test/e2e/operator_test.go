@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -43,7 +42,7 @@ func (s *stage) operator() *operator {
 	o := &operator{s: s, name: sourceName}
 	s.t.Cleanup(func() {
 		// The consumer before its source, so that it can prune.
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := afterTest()
 		defer cancel()
 		_ = s.resource(kustomizations).Delete(ctx, o.name, metav1.DeleteOptions{})
 		_ = s.objects().Delete(ctx, o.name, metav1.DeleteOptions{})

@@ -5,7 +5,6 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"flux-verify-gate/gate"
-	"flux-verify-gate/test/stack/cosigncli"
 	"flux-verify-gate/test/stack/registries"
 )
 
@@ -24,7 +23,7 @@ func outages() []scenario {
 		{name: "registry-down-unnoticed", run: func(s *stage) {
 			// The controller has not asked again; the gate does, in vain.
 			s.ownRegistry(registries.Referrers)
-			s.desired.Spec.Interval.Duration *= 360
+			rarely(&s.desired.Spec)
 			a := s.withVerified()
 			s.check(s.registry.Stop())
 			s.gate(in{"digest": a, "timeout": soon}).undecided(gate.RegistryUnreachable)
@@ -32,8 +31,7 @@ func outages() []scenario {
 		{name: "registry-down-at-first", run: func(s *stage) {
 			s.ownRegistry(registries.Distribution)
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.check(s.registry.Stop())
 			s.apply()
 			s.becomes("13f-created-while-registry-down")
@@ -42,8 +40,7 @@ func outages() []scenario {
 		{name: "registry-back-up", run: func(s *stage) {
 			s.ownRegistry(registries.Distribution)
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.check(s.registry.Stop())
 			s.apply()
 			s.becomes("13f-created-while-registry-down")
@@ -78,8 +75,7 @@ func outages() []scenario {
 		{name: "ref-changed-while-registry-down", run: func(s *stage) {
 			s.ownRegistry(registries.Referrers)
 			a := s.withVerified()
-			b := s.push("v2", "b")
-			s.signKey(b, s.ours, cosigncli.Tag)
+			b := s.pushSigned("v2", "b")
 			s.check(s.registry.Stop())
 			s.apply(follow("v2"))
 			s.becomesLike("generation 2, observed 1", "Ready False OCIArtifactPullFailed of 2", "SourceVerified True Succeeded of 1", "artifact true")
@@ -105,7 +101,7 @@ func outages() []scenario {
 		}},
 		{name: "registry-lost-content-unnoticed", run: func(s *stage) {
 			s.ownRegistry(registries.Referrers)
-			s.desired.Spec.Interval.Duration *= 360
+			rarely(&s.desired.Spec)
 			a := s.withVerified()
 			s.check(s.registry.Restart(s.t.Context()))
 			s.gate(in{"digest": a, "timeout": soon}).undecided(gate.RegistryDenied)
@@ -113,9 +109,9 @@ func outages() []scenario {
 		{name: "registry-lost-the-signature", run: func(s *stage) {
 			// The artifact is there again, byte for byte, and its signature is not.
 			s.ownRegistry(registries.Distribution)
-			s.desired.Spec.Interval.Duration *= 360
+			rarely(&s.desired.Spec)
 			a := s.withVerified()
-			s.deleteTag("sha256-" + a[len("sha256:"):] + ".sig")
+			s.removeTagged(sigTag(a))
 			s.gate(in{"digest": a, "timeout": soon}).apart("the signature was lost after the controller had verified").rejected(gate.Unsigned)
 		}},
 	}

@@ -1,21 +1,17 @@
 package e2e
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flux-verify-gate/gate"
 	"flux-verify-gate/test/stack/cluster"
-	"flux-verify-gate/test/stack/cosigncli"
 )
 
 // places are gates that look at the wrong thing, or may not look.
@@ -23,14 +19,12 @@ func places() []scenario {
 	return []scenario{
 		{name: "source-missing", core: true, run: func(s *stage) {
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.gate(in{"digest": a, "timeout": "5s"}).rejected(gate.SourceMissing)
 		}},
 		{name: "source-comes-while-waiting", run: func(s *stage) {
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			run := s.gate(in{"digest": a})
 			run.Saw(waitingFor(gate.SourceMissing))
 			s.apply()
@@ -59,8 +53,7 @@ func places() []scenario {
 		{name: "source-url-impossible", run: func(s *stage) {
 			// The API server takes it, the controller gives up.
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.desired.Spec.URL += "/Website"
 			s.apply()
 			s.becomesLike("Stalled True URLInvalid of 1", "artifact false")
@@ -104,28 +97,9 @@ func (s *stage) deleteSource() {
 	}
 }
 
-// admitToReconcile adds the shipped Role for the input reconcile.
-func (s *stage) admitToReconcile() {
-	s.t.Helper()
-	role, err := os.ReadFile(filepath.Join("..", "..", "examples", "rbac", "role-reconcile.yaml"))
-	s.check(err)
-	s.applyYAML("admin", strings.ReplaceAll(string(role), "namespace: 'flux-system'", "namespace: '"+s.namespace+"'"))
-}
-
 var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
 func (s *stage) deleteSecret(name string) {
 	s.t.Helper()
 	s.check(s.resource(secrets).Delete(s.t.Context(), name, metav1.DeleteOptions{}))
-}
-
-// deleteTag removes what a tag names from the registry, which must be
-// Distribution: the others delete the tag alone.
-func (s *stage) deleteTag(tag string) {
-	s.t.Helper()
-	named, err := name.NewTag(s.repository()+":"+tag, name.Insecure)
-	s.check(err)
-	descriptor, err := remote.Head(named, remote.WithContext(s.t.Context()))
-	s.check(err)
-	s.check(remote.Delete(named.Digest(descriptor.Digest.String()), remote.WithContext(s.t.Context())))
 }

@@ -1,11 +1,7 @@
 package e2e
 
 import (
-	"encoding/pem"
 	"errors"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 
@@ -26,8 +22,7 @@ func readme() []scenario {
 	return []scenario{{name: "readme", core: true, newer: true, namespace: "flux-system", run: func(s *stage) {
 		s.withSigner()
 		s.behindTLS()
-		a := s.push("v1", "a")
-		s.signAs(a, githubtoken.Claims{})
+		a := s.pushSignedAs("v1", githubtoken.Claims{})
 		s.applyAs("flux-operator")
 		s.gate(in{"digest": a}).verified(a)
 
@@ -35,22 +30,6 @@ func readme() []scenario {
 		s.awaitCondition(meta.ReadyCondition, metav1.ConditionTrue)
 		s.gate(in{"digest": a}).rejected(gate.VerifyAbsent)
 	}}}
-}
-
-// behindTLS puts a TLS server before the scenario's registry. Pushing and
-// signing go on without; the source and the gate know its authority.
-func (s *stage) behindTLS() {
-	s.t.Helper()
-	server := httptest.NewTLSServer(httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.registry.Address()}))
-	s.t.Cleanup(server.Close)
-	ca := filepath.Join(s.t.TempDir(), "ca.crt")
-	s.check(os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
-	s.secret("registry-ca", map[string]string{"ca.crt": ca})
-	s.front = server.Listener.Addr().String()
-	s.desired.Spec.URL = s.url()
-	s.desired.Spec.Insecure = false
-	s.desired.Spec.CertSecretRef = &meta.LocalObjectReference{Name: "registry-ca"}
-	s.also(in{"registry-ca": "@" + ca})
 }
 
 // copyExample makes the README's example of the recordings of its scenario.

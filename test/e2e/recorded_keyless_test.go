@@ -13,8 +13,7 @@ func recordedKeyless() []scenario {
 	return []scenario{
 		{name: "recorded-keyless", newer: true, run: func(s *stage) {
 			s.withSigner()
-			a := s.push("v1", "a")
-			s.signAs(a, githubtoken.Claims{})
+			a := s.pushSignedAs("v1", githubtoken.Claims{})
 			s.apply()
 			s.becomes("20-keyless-ok")
 			s.becomes("30-vsig-ok") // the same with signatures that no service made
@@ -22,8 +21,7 @@ func recordedKeyless() []scenario {
 		}},
 		{name: "recorded-keyless-wrong-issuer", newer: true, run: func(s *stage) {
 			s.withSigner()
-			a := s.push("v1", "a")
-			s.signAs(a, githubtoken.Claims{})
+			a := s.pushSignedAs("v1", githubtoken.Claims{})
 			s.apply(verifyBy(exactly("https://accounts.google.com", subject)))
 			s.becomes("22-keyless-wrong-issuer")
 			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.SignerMissing, gate.VerificationFailed)
@@ -46,16 +44,14 @@ func recordedKeyless() []scenario {
 		{name: "recorded-keyless-public-root", newer: true, run: func(s *stage) {
 			// Whether the controller can reach the public root or not, it refuses.
 			s.withSigner()
-			a := s.push("v1", "a")
-			s.signAs(a, githubtoken.Claims{})
+			a := s.pushSignedAs("v1", githubtoken.Claims{})
 			s.apply(func(spec *sourcev1.OCIRepositorySpec) { spec.Verify.TrustedRootSecretRef = nil })
 			s.becomes("27-keyless-public-root-offline")
 			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.VerificationFailed, gate.ArtifactMissing)
 		}},
 		{name: "recorded-keyless-two-entries", newer: true, run: func(s *stage) {
 			s.withSigner()
-			a := s.push("v1", "a")
-			s.signAs(a, githubtoken.Claims{})
+			a := s.pushSignedAs("v1", githubtoken.Claims{})
 			s.apply(verifyBy(exactly(issuer, subject), sourcev1.OIDCIdentityMatch{
 				Issuer: exactly(issuer, subject).Issuer, Subject: "^https://github.com/acme/other.*$",
 			}))
@@ -65,8 +61,7 @@ func recordedKeyless() []scenario {
 		{name: "recorded-keyless-other-sigstore", newer: true, run: func(s *stage) {
 			s.withSigner()
 			s.secret(rootSecret, map[string]string{"trusted_root.json": s.anotherSigstore().TrustedRoot()})
-			a := s.push("v1", "a")
-			s.signAs(a, githubtoken.Claims{})
+			a := s.pushSignedAs("v1", githubtoken.Claims{})
 			s.apply()
 			s.becomes("32-keyless-untrusted-root")
 			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.VerificationFailed, gate.ArtifactMissing)

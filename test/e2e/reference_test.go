@@ -2,12 +2,6 @@ package e2e
 
 import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/static"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"flux-verify-gate/gate"
 	"flux-verify-gate/test/stack/cosigncli"
@@ -56,8 +50,7 @@ func references() []scenario {
 		{name: "tag-moved-on", run: func(s *stage) {
 			// Somebody else's good deployment came after ours.
 			a := s.withVerified()
-			b := s.push("v1", "b")
-			s.signKey(b, s.ours, cosigncli.Tag)
+			b := s.pushSigned("v1", "b")
 			s.reconcile()
 			s.awaitServing(b)
 			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.DigestMismatch)
@@ -65,8 +58,7 @@ func references() []scenario {
 		}},
 		{name: "tag-of-nothing", core: true, run: func(s *stage) {
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.apply(follow("v9"))
 			s.becomesLike("FetchFailed True OCIArtifactPullFailed of 1", "artifact false")
 			s.gate(in{"digest": a, "timeout": soon}).rejected(gate.FetchFailed, gate.ArtifactMissing, gate.VerificationMissing)
@@ -74,25 +66,22 @@ func references() []scenario {
 		{name: "digest-of-another-tag", run: func(s *stage) {
 			// The pipeline has pushed b, and the source follows another tag.
 			s.withVerified()
-			b := s.push("v2", "b")
-			s.signKey(b, s.ours, cosigncli.Tag)
+			b := s.pushSigned("v2", "b")
 			s.gate(in{"digest": b, "timeout": soon}).rejected(gate.DigestMismatch)
 		}},
 		{name: "ref-changed", run: func(s *stage) {
 			s.withVerified()
-			b := s.push("v2", "b")
-			s.signKey(b, s.ours, cosigncli.Tag)
+			b := s.pushSigned("v2", "b")
 			s.apply(follow("v2"))
 			s.gate(in{"digest": b}).verified(b)
 		}},
 		{name: "semver-ref", run: func(s *stage) {
 			s.withKey()
 			for _, version := range []string{"1.0.0", "1.2.0", "2.0.0"} {
-				s.signKey(s.push(version, version), s.ours, cosigncli.Tag)
+				s.pushSigned(version, version)
 			}
 			s.apply(reference(sourcev1.OCIRepositoryRef{SemVer: "1.x"}))
-			wanted := s.push("1.10.0", "newest of 1.x")
-			s.signKey(wanted, s.ours, cosigncli.Tag)
+			wanted := s.pushSigned("1.10.0", "newest of 1.x")
 			s.reconcile()
 			got := s.gate(in{"digest": wanted}).verified(wanted)
 			if want := "1.10.0@" + wanted; got.Outputs["revision"] != want {
@@ -102,8 +91,7 @@ func references() []scenario {
 		{name: "semver-newest-unsigned", run: func(s *stage) {
 			// The controller does not fall back to the newest signed version.
 			s.withKey()
-			old := s.push("1.0.0", "1.0.0")
-			s.signKey(old, s.ours, cosigncli.Tag)
+			s.pushSigned("1.0.0", "1.0.0")
 			newest := s.push("1.1.0", "1.1.0")
 			s.apply(reference(sourcev1.OCIRepositoryRef{SemVer: ">=1.0.0"}))
 			s.becomes("03-unsigned")
@@ -111,8 +99,7 @@ func references() []scenario {
 		}},
 		{name: "digest-ref", run: func(s *stage) {
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.push("v1", "b") // the tag has moved on, and does not count
 			s.apply(reference(sourcev1.OCIRepositoryRef{Tag: "v1", Digest: a}))
 			got := s.gate(in{"digest": a}).verified(a)
@@ -122,7 +109,7 @@ func references() []scenario {
 		}},
 		{name: "digest-ref-of-unsigned", run: func(s *stage) {
 			s.withKey()
-			s.signKey(s.push("v1", "a"), s.ours, cosigncli.Tag)
+			s.pushSigned("v1", "a")
 			b := s.push("v2", "b")
 			s.apply(reference(sourcev1.OCIRepositoryRef{Digest: b}))
 			s.becomes("03-unsigned")
@@ -160,8 +147,7 @@ func (s *stage) brokenPull() string {
 	s.t.Helper()
 	s.withKey()
 	s.desired.Spec.LayerSelector = &sourcev1.OCILayerSelector{MediaType: fluxContent, Operation: sourcev1.OCILayerExtract}
-	a := s.push("v1", "a")
-	s.signKey(a, s.ours, cosigncli.Tag)
+	a := s.pushSigned("v1", "a")
 	s.apply()
 	s.awaitServing(a)
 	s.becomes("10a-verified")
@@ -169,18 +155,4 @@ func (s *stage) brokenPull() string {
 	s.reconcile()
 	s.becomesLike("SourceVerified True Succeeded of 1", "FetchFailed True OCIArtifactLayerOperationFailed of 1", "artifact true")
 	return a
-}
-
-// pushWithoutContent pushes an artifact with a layer that no Flux source asks
-// for, and returns its digest.
-func (s *stage) pushWithoutContent(tag string) string {
-	s.t.Helper()
-	image, err := mutate.AppendLayers(empty.Image, static.NewLayer([]byte("not for Flux"), types.MediaType("application/vnd.acme.note")))
-	s.check(err)
-	to, err := name.NewTag(s.repository()+":"+tag, name.Insecure)
-	s.check(err)
-	s.check(remote.Write(to, image, remote.WithContext(s.t.Context())))
-	digest, err := image.Digest()
-	s.check(err)
-	return digest.String()
 }

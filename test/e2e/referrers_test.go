@@ -6,9 +6,9 @@ import (
 	"flux-verify-gate/test/stack/registries"
 )
 
-// layouts are registries without the referrers API, where a bundle is found by
-// the index under the tag sha256-<hex>.
-func layouts() []scenario {
+// withoutReferrers are registries without the referrers API, where a bundle is
+// found by the index under the tag sha256-<hex>.
+func withoutReferrers() []scenario {
 	var all []scenario
 	for _, kind := range []registries.Kind{registries.Tags, registries.Distribution} {
 		for _, layout := range []cosigncli.Layout{cosigncli.Bundle, cosigncli.Tag} {
@@ -40,8 +40,7 @@ func layouts() []scenario {
 		// A bundle hides the signature under the tag from the controller, and ours
 		// does not help: the gate says what the controller does.
 		s.withKey()
-		a := s.push("v1", "a")
-		s.signKey(a, s.ours, cosigncli.Tag)
+		a := s.pushSigned("v1", "a")
 		s.signKey(a, s.theirs, cosigncli.Bundle)
 		s.apply()
 		s.becomes("04-otherkey-bundle")

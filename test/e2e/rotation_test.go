@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"flux-verify-gate/gate"
@@ -46,8 +47,7 @@ func rotations() []scenario {
 			s.withKey()
 			s.secret(keySecret, map[string]string{"old.pub": s.ours.Public, "new.pub": s.theirs.Public})
 			s.requireKey(keySecret, s.ours, s.theirs)
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.apply()
 			s.gate(in{"digest": a}).verified(a)
 			b := s.push("v1", "b")
@@ -57,8 +57,7 @@ func rotations() []scenario {
 		}},
 		{name: "secret-missing", run: func(s *stage) {
 			s.requireKey(keySecret, s.ours)
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.apply(verifyByKey)
 			s.becomes("12-secret-missing")
 			got := s.gate(in{"digest": a, "timeout": soon}).rejected(gate.VerificationFailed, gate.ArtifactMissing)
@@ -68,8 +67,7 @@ func rotations() []scenario {
 		}},
 		{name: "secret-arrives-late", run: func(s *stage) {
 			s.requireKey(keySecret, s.ours)
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.apply(verifyByKey)
 			s.becomes("12-secret-missing")
 			run := s.gate(in{"digest": a})
@@ -81,8 +79,7 @@ func rotations() []scenario {
 			// The key is there, under a name that the controller does not take.
 			s.requireKey(keySecret, s.ours)
 			s.secret(keySecret, map[string]string{"cosign.pem": s.ours.Public})
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.apply(verifyByKey)
 			s.becomesLike("generation 1, observed -1", "SourceVerified False VerificationError of 1", "artifact false")
 			got := s.gate(in{"digest": a, "timeout": soon}).rejected(gate.VerificationFailed, gate.ArtifactMissing)
@@ -96,8 +93,7 @@ func rotations() []scenario {
 			s.deleteSecret(keySecret)
 			s.reconciled()
 			s.gate(in{"digest": a}).verified(a)
-			b := s.push("v1", "b")
-			s.signKey(b, s.ours, cosigncli.Tag)
+			b := s.pushSigned("v1", "b")
 			s.reconcile()
 			s.becomesLike(movedToUnsigned...)
 			s.gate(in{"digest": b, "timeout": soon}).rejected(gate.VerificationFailed, gate.ArtifactOutdated, gate.DigestMismatch)
@@ -122,6 +118,6 @@ func (s *stage) reconciled() {
 	s.t.Helper()
 	s.reconcile()
 	s.await("a reconciliation", func(o *sourcev1.OCIRepository) bool {
-		return o.Status.LastHandledReconcileAt == o.Annotations["reconcile.fluxcd.io/requestedAt"]
+		return o.Status.LastHandledReconcileAt == o.Annotations[meta.ReconcileRequestAnnotation]
 	})
 }

@@ -1,13 +1,17 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"sigs.k8s.io/yaml"
 
+	"flux-verify-gate/test/stack/cosigncli"
 	"flux-verify-gate/test/stack/githubtoken"
+	"flux-verify-gate/test/stack/localsigstore"
 )
 
 // The signer of most scenarios: a push to main of acme/platform, in cd.yaml.
@@ -47,6 +51,14 @@ func (s *stage) requireSigners(signers ...in) {
 	s.also(in{"required-signers": string(text)})
 }
 
+// allowRelease lets the policy accept the second workflow too.
+func (s *stage) allowRelease() {
+	s.t.Helper()
+	text, err := yaml.Marshal([]in{{"issuer": issuer, "subject": releaseSubject}})
+	s.check(err)
+	s.also(in{"allowed-signers": string(text)})
+}
+
 // also adds inputs to those of every run of the gate.
 func (s *stage) also(more in) {
 	if s.required == nil {
@@ -71,6 +83,26 @@ func verifyBy(entries ...sourcev1.OIDCIdentityMatch) func(*sourcev1.OCIRepositor
 	}
 }
 
+// signKey signs a digest with a key.
+func (s *stage) signKey(digest string, key cosigncli.Key, layout cosigncli.Layout) {
+	s.t.Helper()
+	s.check(s.stack.Sigstore.SignKey(s.t.Context(), s.reference(digest), key, layout))
+}
+
+// pushSigned pushes an artifact and signs it with our key, under a .sig tag.
+func (s *stage) pushSigned(tag, content string) string {
+	s.t.Helper()
+	return s.pushSignedIn(cosigncli.Tag, tag, content)
+}
+
+// pushSignedIn is pushSigned in either layout.
+func (s *stage) pushSignedIn(layout cosigncli.Layout, tag, content string) string {
+	s.t.Helper()
+	digest := s.push(tag, content)
+	s.signKey(digest, s.ours, layout)
+	return digest
+}
+
 // signAsPerson signs a digest with a certificate for an e-mail address.
 func (s *stage) signAsPerson(digest, email string) {
 	s.t.Helper()
@@ -83,7 +115,41 @@ func (s *stage) signAsPerson(digest, email string) {
 // job's token.
 func (s *stage) signAs(digest string, claims githubtoken.Claims) {
 	s.t.Helper()
+	s.signAt(s.stack.Sigstore, digest, claims)
+}
+
+// signAt is signAs at another Sigstore than the stack's.
+func (s *stage) signAt(sigstore *localsigstore.Sigstore, digest string, claims githubtoken.Claims) {
+	s.t.Helper()
+	token, err := sigstore.Tokens().Token(claims)
+	s.check(err)
+	s.check(sigstore.SignKeyless(s.t.Context(), s.reference(digest), token))
+}
+
+// pushSignedAs pushes an artifact under a tag, signed as signAs signs.
+func (s *stage) pushSignedAs(tag string, claims githubtoken.Claims) string {
+	s.t.Helper()
+	digest := s.push(tag, tag)
+	s.signAs(digest, claims)
+	return digest
+}
+
+// attestAs attests something about a digest with a certificate for a job's
+// token.
+func (s *stage) attestAs(digest string, claims githubtoken.Claims, predicateType, predicate string) {
+	s.t.Helper()
+	path := filepath.Join(s.t.TempDir(), "predicate.json")
+	s.check(os.WriteFile(path, []byte(predicate), 0o600))
 	token, err := s.stack.Sigstore.Tokens().Token(claims)
 	s.check(err)
-	s.check(s.stack.Sigstore.SignKeyless(s.t.Context(), s.reference(digest), token))
+	s.check(s.stack.Sigstore.AttestKeyless(s.t.Context(), s.reference(digest), token, predicateType, path))
+}
+
+// attestProvenance is attestAs for a provenance.
+func (s *stage) attestProvenance(digest string, claims githubtoken.Claims) {
+	s.t.Helper()
+	s.attestAs(digest, claims, "slsaprovenance1", `{
+	  "buildDefinition": {"buildType": "https://actions.github.io/buildtypes/workflow/v1", "externalParameters": {}},
+	  "runDetails": {"builder": {"id": "https://github.com/actions/runner/github-hosted"}}
+	}`)
 }

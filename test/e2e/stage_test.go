@@ -105,8 +105,9 @@ func (s *stage) admit() {
 	s.check(cluster.WriteKubeconfig(s.kubeconfig, s.stack.Cluster.Kubeconfig(account)))
 }
 
-// permit gives the gate a shipped Role, for a source's name, and takes away what
-// it had.
+// permit gives the gate a shipped Role, which names flux-system or the canary,
+// for a source of this name. role-reconcile.yaml takes the place of role.yaml,
+// role-canary.yaml stands beside either.
 func (s *stage) permit(file, name string) {
 	s.t.Helper()
 	role, err := os.ReadFile(filepath.Join("..", "..", "examples", "rbac", file))

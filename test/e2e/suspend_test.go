@@ -4,7 +4,6 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"flux-verify-gate/gate"
-	"flux-verify-gate/test/stack/cosigncli"
 )
 
 // suspensions are sources that look fine while nothing is verified.
@@ -18,8 +17,7 @@ func suspensions() []scenario {
 		}},
 		{name: "suspended-ref-changed", run: func(s *stage) {
 			a := s.withVerified()
-			b := s.push("v2", "b")
-			s.signKey(b, s.ours, cosigncli.Tag)
+			b := s.pushSigned("v2", "b")
 			s.apply(suspend)
 			s.becomes("09a-suspended-after-verified")
 			s.apply(follow("v2"))
@@ -31,8 +29,7 @@ func suspensions() []scenario {
 		}},
 		{name: "created-suspended", run: func(s *stage) {
 			s.withKey()
-			a := s.push("v1", "a")
-			s.signKey(a, s.ours, cosigncli.Tag)
+			a := s.pushSigned("v1", "a")
 			s.apply(suspend)
 			s.becomes("09d-created-suspended")
 			s.gate(in{"digest": a}).rejected(gate.SourceSuspended, gate.VerificationMissing, gate.ArtifactMissing)

@@ -4,7 +4,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -12,19 +11,6 @@ import (
 	"flux-verify-gate/test/stack/cosigncli"
 	"flux-verify-gate/test/stack/githubtoken"
 )
-
-// rarely lets the controller look only when it is asked to.
-func rarely(spec *sourcev1.OCIRepositorySpec) {
-	spec.Interval = metav1.Duration{Duration: time.Hour}
-}
-
-// pushSigned pushes an artifact and signs it with our key.
-func (s *stage) pushSigned(tag, content string) string {
-	s.t.Helper()
-	digest := s.push(tag, content)
-	s.signKey(digest, s.ours, cosigncli.Tag)
-	return digest
-}
 
 // serves makes the scenario one with our key that serves a signed artifact,
 // whose digest it returns.
@@ -38,19 +24,14 @@ func (s *stage) serves(content string, changes ...func(*sourcev1.OCIRepositorySp
 	return digest
 }
 
-// nextSecret makes a second Secret, with the key that is to be used next, and
-// requires it.
+// nextSecret is the name of the Secret with the key that is to be used next.
 const nextSecret = "cosign-next"
 
+// requireNext makes that Secret, and a gate that requires its key.
 func (s *stage) requireNext() {
 	s.t.Helper()
 	s.secret(nextSecret, map[string]string{"cosign.pub": s.theirs.Public})
 	s.requireKey(nextSecret, s.theirs)
-}
-
-func verifyByNext(spec *sourcev1.OCIRepositorySpec) {
-	verifyByKey(spec)
-	spec.Verify.SecretRef = &meta.LocalObjectReference{Name: nextSecret}
 }
 
 // timed are stories of when the gate looks.
@@ -133,7 +114,7 @@ func timed() []scenario {
 		{name: "policy-then-push", run: func(s *stage) {
 			s.serves("a")
 			s.requireNext()
-			s.apply(verifyByNext)
+			s.apply(verifyByKeyOf(nextSecret))
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
 			b := s.push("candidate", "b")
 			s.signKey(b, s.theirs, cosigncli.Tag)
@@ -151,7 +132,7 @@ func timed() []scenario {
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
 			g := s.gate(in{"digest": b, "timeout": "90s"})
 			g.Saw("waiting for key-unexpected")
-			s.apply(verifyByNext)
+			s.apply(verifyByKeyOf(nextSecret))
 			g.verified(b)
 		}},
 		{name: "push-then-signer", newer: true, run: func(s *stage) {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"encoding/pem"
 	"io"
 	"log"
 	"net"
@@ -9,11 +10,14 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
@@ -48,6 +52,22 @@ func (s *stage) behind(handle func(w http.ResponseWriter, r *http.Request, regis
 	})
 	s.front = listener.Addr().String()
 	s.desired.Spec.URL = s.url()
+}
+
+// behindTLS puts a TLS server before the scenario's registry. Pushing and
+// signing go on without; the source and the gate know its authority.
+func (s *stage) behindTLS() {
+	s.t.Helper()
+	server := httptest.NewTLSServer(httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.registry.Address()}))
+	s.t.Cleanup(server.Close)
+	ca := filepath.Join(s.t.TempDir(), "ca.crt")
+	s.check(os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
+	s.secret("registry-ca", map[string]string{"ca.crt": ca})
+	s.front = server.Listener.Addr().String()
+	s.desired.Spec.URL = s.url()
+	s.desired.Spec.Insecure = false
+	s.desired.Spec.CertSecretRef = &meta.LocalObjectReference{Name: "registry-ca"}
+	s.also(in{"registry-ca": "@" + ca})
 }
 
 // asksForSignatures says whether a request is for what was signed about an
