@@ -345,7 +345,7 @@ func (l *live) progress() {
 		return
 	}
 	l.said, l.saidAt = text, now
-	fmt.Fprintln(l.Stdout, report.Progress(report.Waiting{For: text, Since: l.started, Now: now, Until: l.deadline}))
+	fmt.Fprintln(l.Stdout, report.Progress(report.Waiting{While: text, Since: l.started, Now: now, Until: l.deadline}))
 }
 
 // awaited is the finding that would explain the verdict now.

@@ -43,17 +43,17 @@ func Line(symbol Symbol, text string) string {
 
 // Waiting is what a run waits for.
 type Waiting struct {
-	// For says what is awaited, in a few words; text from outside is allowed.
-	For string
+	// While says what is still wrong, in a few words; text from outside is allowed.
+	While string
 	// Since is when the wait began, Until when it ends at the latest.
 	Since, Now, Until time.Time
 }
 
 // Progress is one line for the log, without its line feed, on a wait that goes
-// on: what for, for how long, and until when.
+// on: because of what, for how long, and until when.
 func Progress(w Waiting) string {
-	return fmt.Sprintf("%s waiting for %s: %s so far, until %s at the latest",
-		Waits, EscapeTo(w.For, sentenceLimit), span(w.Now.Sub(w.Since)), w.Until.UTC().Format("15:04:05 UTC"))
+	return fmt.Sprintf("%s waiting while %s: %s so far, until %s at the latest",
+		Waits, EscapeTo(w.While, sentenceLimit), span(w.Now.Sub(w.Since)), w.Until.UTC().Format("15:04:05 UTC"))
 }
 
 func span(d time.Duration) string {

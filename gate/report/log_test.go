@@ -20,9 +20,9 @@ func TestLine(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	t.Parallel()
-	w := report.Waiting{For: "verification-missing\r::error::x", Since: judged, Now: judged.Add(95400 * time.Millisecond), Until: judged.Add(5 * time.Minute)}
+	w := report.Waiting{While: "verification-missing\r::error::x", Since: judged, Now: judged.Add(95400 * time.Millisecond), Until: judged.Add(5 * time.Minute)}
 	got := report.Progress(w)
-	if want := "◎ waiting for verification-missing␍::error::x: 1m35s so far, until 19:31:59 UTC at the latest"; got != want {
+	if want := "◎ waiting while verification-missing␍::error::x: 1m35s so far, until 19:31:59 UTC at the latest"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	w.Now = judged.Add(-time.Hour)

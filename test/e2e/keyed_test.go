@@ -19,8 +19,8 @@ const keySecret = "cosign"
 // soon is the timeout of runs in which nothing is to be waited for.
 const soon = "12s"
 
-// waitingFor is what the gate prints when it waits for something to mend itself.
-func waitingFor(code gate.Code) string { return "waiting for " + string(code) + ":" }
+// waitingWhile is what the gate prints when it waits for something to mend itself.
+func waitingWhile(code gate.Code) string { return "waiting while " + string(code) + ":" }
 
 // withKey makes the scenario one with our key: the Secret, the policy, and what
 // the gate requires.
@@ -136,7 +136,7 @@ func keySignatures() []scenario {
 			s.apply()
 			s.becomes("03-unsigned")
 			run := s.gate(in{"digest": a})
-			run.Saw(waitingFor(gate.VerificationFailed))
+			run.Saw(waitingWhile(gate.VerificationFailed))
 			s.signKey(a, s.ours, cosigncli.Tag)
 			run.verified(a)
 		}},
@@ -181,7 +181,7 @@ func policyEdits() []scenario {
 			s.apply(noVerify)
 			s.awaitServing(a)
 			run := s.gate(in{"digest": a})
-			run.Saw(waitingFor(gate.VerifyAbsent))
+			run.Saw(waitingWhile(gate.VerifyAbsent))
 			s.apply(verifyByKey)
 			run.verified(a)
 		}},

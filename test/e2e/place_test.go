@@ -26,7 +26,7 @@ func places() []scenario {
 			s.withKey()
 			a := s.pushSigned("v1", "a")
 			run := s.gate(in{"digest": a})
-			run.Saw(waitingFor(gate.SourceMissing))
+			run.Saw(waitingWhile(gate.SourceMissing))
 			s.apply()
 			run.verified(a)
 		}},
@@ -40,7 +40,7 @@ func places() []scenario {
 			before := s.read().UID
 			s.deleteSource()
 			run := s.gate(in{"digest": a})
-			run.Saw(waitingFor(gate.SourceMissing))
+			run.Saw(waitingWhile(gate.SourceMissing))
 			s.apply()
 			if got := run.verified(a); got.Report.Source.UID == string(before) || got.Report.Source.UID == "" {
 				s.t.Errorf("verified the object %q, want another one than %q", got.Report.Source.UID, before)

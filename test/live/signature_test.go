@@ -244,7 +244,7 @@ func TestSignatures(t *testing.T) {
 			}
 			g := p.gate(i.inputs(more))
 			if test.after != nil {
-				g.Saw("waiting for unsigned")
+				g.Saw("waiting while unsigned")
 				test.after(i, digest)
 			}
 			r := g.Is(test.want)

@@ -26,7 +26,7 @@ func TestIdleWait(t *testing.T) {
 	if got := p.requests(); len(got) != 2 || got["get"] != 2 || got["watch"] != 1 {
 		t.Errorf("got requests %v, want two gets and one watch", got)
 	}
-	if lines := strings.Count(r.Stdout, "waiting for"); lines < 2 || lines > 3 {
+	if lines := strings.Count(r.Stdout, "waiting while"); lines < 2 || lines > 3 {
 		t.Errorf("got %d lines of progress in 25 s, want one at once and one after 15 s:\n%s", lines, r.Stdout)
 	}
 	t.Logf("25 s of waiting and the whole start cost %s of CPU", r.CPU)
