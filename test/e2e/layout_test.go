@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
 // saver copies what a repository holds into an OCI layout.
@@ -24,10 +26,10 @@ type saver struct {
 	saved      map[string]bool
 }
 
-// saveLayout writes the scenario's repository as an OCI layout: every tag, and
-// what refers to anything in it. Its error is that of a registry that does not
-// answer.
-func (s *stage) saveLayout(dir string) error {
+// saveLayout writes the scenario's repository as an OCI layout: every tag, the
+// digests that have none any more, and what refers to anything of it. Its error
+// is that of a registry that does not answer.
+func (s *stage) saveLayout(dir string, untagged ...string) error {
 	repository, err := name.NewRepository(s.repository(), name.Insecure)
 	if err != nil {
 		return err
@@ -49,6 +51,14 @@ func (s *stage) saveLayout(dir string) error {
 		entry.Annotations = map[string]string{"org.opencontainers.image.ref.name": tag}
 		w.index = append(w.index, entry)
 		if err := w.manifest(got); err != nil {
+			return err
+		}
+	}
+	for _, digest := range untagged {
+		var answer *transport.Error
+		if err := w.get(digest); errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound {
+			continue // it is gone, and that is the story
+		} else if err != nil {
 			return err
 		}
 	}

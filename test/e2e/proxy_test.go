@@ -86,6 +86,7 @@ type faces struct {
 // controller only, and some to everybody else only.
 func (s *stage) showTwoFaces() *faces {
 	s.t.Helper()
+	s.twoFaced = true
 	f := &faces{only: map[string]bool{}}
 	s.behind(func(w http.ResponseWriter, r *http.Request, registry http.Handler) {
 		if !strings.Contains(r.URL.Path, "/referrers/") {

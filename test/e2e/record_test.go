@@ -87,6 +87,10 @@ func (r *run) record(live actiontest.Result) {
 		theRecorder.leave(name, "a recording is judged to its end")
 		return
 	}
+	if s.twoFaced {
+		theRecorder.leave(name, "the registry shows the gate something else than others")
+		return
+	}
 	if r.inputs["canary"] != "" {
 		theRecorder.leave(name, "what became of a canary can only be read live")
 		return
@@ -110,7 +114,11 @@ func (r *run) record(live actiontest.Result) {
 		s.check(os.WriteFile(filepath.Join(dir, "trusted_root.json"), content, 0o644))
 		made.Inputs["trusted-root"] = "trusted_root.json"
 	}
-	if err := s.saveLayout(filepath.Join(dir, "layout")); err == nil {
+	var untagged []string
+	if digest := live.Report.Source.Digest; digest != "" {
+		untagged = append(untagged, digest)
+	}
+	if err := s.saveLayout(filepath.Join(dir, "layout"), untagged...); err == nil {
 		made.Inputs["layout"] = "layout"
 	} else {
 		theRecorder.leave(name, "recorded without signatures: "+err.Error())

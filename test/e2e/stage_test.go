@@ -49,6 +49,8 @@ type stage struct {
 	desired *sourcev1.OCIRepository
 	// required are the inputs of the gate that say who must have signed.
 	required in
+	// twoFaced says that the registry does not show everybody the same.
+	twoFaced bool
 	// history is every state of the source; only for a recording.
 	history *cluster.History
 }
