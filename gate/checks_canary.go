@@ -84,10 +84,10 @@ func checkCanaryRefused(f *facts) []Finding {
 // unknown, and what was expected where that is a refusal.
 var canaryRules = []func(*facts, *Source) *Finding{
 	canaryIsSource,
-	canaryOfAnotherShard,
 	canaryAtRest,
 	canaryWithoutWord,
 	canaryTaken,
+	canaryOfAnotherShard,
 	canaryInTrouble,
 	canarySameArtifact,
 	canaryOtherPolicy,
@@ -106,25 +106,6 @@ func canaryIsSource(f *facts, s *Source) *Finding {
 		Expected: "another OCIRepository than the source",
 		Found:    "OCIRepository " + s.Object.Namespace + "/" + s.Object.Name + ", uid " + string(s.Object.UID),
 		Remedy:   "name another object in the input canary, and " + canaryRemedy,
-	}
-}
-
-// shardKey is the label by which Flux's documents divide the objects among
-// several source-controllers (--watch-label-selector=sharding.fluxcd.io/key=…).
-const shardKey = "sharding.fluxcd.io/key"
-
-// canaryOfAnotherShard: another controller, perhaps of another version or with
-// another trusted root, says nothing about the one of the source.
-func canaryOfAnotherShard(f *facts, s *Source) *Finding {
-	own, ownThere := f.source.Object.Labels[shardKey]
-	other, otherThere := s.Object.Labels[shardKey]
-	if own == other && ownThere == otherThere {
-		return nil
-	}
-	return &Finding{
-		Wait: WaitQuiet, Title: "the canary is of another shard than the source, so another controller looks at it",
-		Expected: "the label " + shardKey + " as at the source: " + orNothing(own), Found: orNothing(other),
-		Remedy: "give the canary the label of the source, or leave it out of both",
 	}
 }
 
@@ -184,6 +165,25 @@ func canaryTaken(_ *facts, s *Source) *Finding {
 		Title:  "the controller accepted the canary: this policy does not refuse what it must refuse",
 		Found:  describeCondition(c),
 		Remedy: "do not promote. See who signed the canary's artifact and why the policy accepts him (policy-too-wide); if it was signed by mistake, push an unsigned one (docs/canary.md)",
+	}
+}
+
+// shardKey is the label by which Flux's documents divide the objects among
+// several source-controllers (--watch-label-selector=sharding.fluxcd.io/key=…).
+const shardKey = "sharding.fluxcd.io/key"
+
+// canaryOfAnotherShard: another controller, perhaps of another version or with
+// another trusted root, says nothing about the one of the source.
+func canaryOfAnotherShard(f *facts, s *Source) *Finding {
+	own, ownThere := f.source.Object.Labels[shardKey]
+	other, otherThere := s.Object.Labels[shardKey]
+	if own == other && ownThere == otherThere {
+		return nil
+	}
+	return &Finding{
+		Wait: WaitQuiet, Title: "the canary is of another shard than the source, so another controller looks at it",
+		Expected: "the label " + shardKey + " as at the source: " + orNothing(own), Found: orNothing(other),
+		Remedy: "give the canary the label of the source, or leave it out of both",
 	}
 }
 
