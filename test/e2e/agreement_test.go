@@ -13,9 +13,6 @@ import (
 	"time"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"flux-verify-gate/gate"
 	"flux-verify-gate/gate/signature"
@@ -157,19 +154,6 @@ func (r *run) word() (*sourcev1.OCIRepository, *gate.Word) {
 	}
 }
 
-// readAny is read for a source that need not be there.
-func (s *stage) readAny() *sourcev1.OCIRepository {
-	s.t.Helper()
-	list, err := s.objects().List(s.t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + sourceName})
-	s.check(err)
-	if len(list.Items) == 0 {
-		return nil
-	}
-	var o sourcev1.OCIRepository
-	s.check(runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[0].Object, &o))
-	return &o
-}
-
 // collect looks for all signatures of a digest and verifies them under the trust
 // that the live policy names.
 func (r *run) collect(live *sourcev1.OCIRepository, digest string) ([]gate.Signature, error) {
@@ -212,17 +196,4 @@ func (r *run) collect(live *sourcev1.OCIRepository, digest string) ([]gate.Signa
 		return nil, fmt.Errorf("the registry does not show everything: %v", s.Failures)
 	}
 	return s.Found, nil
-}
-
-// secretFiles gives what a Secret of the scenario's holds; nothing if there is
-// no such Secret.
-func (s *stage) secretFiles(name string) map[string][]byte {
-	s.t.Helper()
-	u, err := s.resource(corev1.SchemeGroupVersion.WithResource("secrets")).Get(s.t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		return nil
-	}
-	var secret corev1.Secret
-	s.check(runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &secret))
-	return secret.Data
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"flux-verify-gate/gate"
 	"flux-verify-gate/test/stack/cosigncli"
@@ -183,9 +182,7 @@ func (s *stage) awaitCanary() {
 	s.eventually("a word about the canary", func() bool {
 		u, err := s.objects().Get(s.t.Context(), canaryName, metav1.GetOptions{})
 		s.check(err)
-		var o sourcev1.OCIRepository
-		s.check(runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o))
-		c := condition(&o, meta.ReadyCondition)
+		c := condition(s.typed(u), meta.ReadyCondition)
 		return c != nil && c.Status != metav1.ConditionUnknown
 	})
 }

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flux-verify-gate/gate"
-	"flux-verify-gate/gate/action/actiontest"
 	"flux-verify-gate/test/stack/controller"
 	"flux-verify-gate/test/stack/cosigncli"
 	"flux-verify-gate/test/stack/githubtoken"
@@ -269,28 +268,6 @@ func disagree() []scenario {
 	}
 }
 
-// says holds that a finding tells in its words each of these.
-func (s *stage) says(got actiontest.Result, code gate.Code, texts ...string) {
-	s.t.Helper()
-	f := got.Finding(s.t, code)
-	told := f.Title + " | " + f.Found + " | " + f.Remedy
-	for _, text := range texts {
-		if !strings.Contains(told, text) {
-			s.t.Errorf("%s does not say %q: %s", code, text, told)
-		}
-	}
-}
-
-// without holds that there is no finding of a code but a pass.
-func (s *stage) without(got actiontest.Result, code gate.Code) {
-	s.t.Helper()
-	for _, f := range got.Report.Findings {
-		if f.Code == code && f.Outcome != gate.Pass {
-			s.t.Errorf("got %s %s: %s", code, f.Outcome, f.Found)
-		}
-	}
-}
-
 // awaitAllGreen waits until everything in the status speaks of the live
 // generation, and is good.
 func (s *stage) awaitAllGreen() {
@@ -419,15 +396,10 @@ func (s *stage) awaitSeen() {
 	marker.Name, marker.Spec.Suspend, marker.Spec.Verify = "marker", true, nil
 	_, err := s.objects().Apply(s.t.Context(), marker.Name, plain(s.t, marker), metav1.ApplyOptions{FieldManager: "admin", Force: true})
 	s.check(err)
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	s.eventually("the controller to see the marker", func() bool {
 		u, err := s.objects().Get(s.t.Context(), marker.Name, metav1.GetOptions{})
 		s.check(err)
-		if len(u.GetFinalizers()) > 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			s.t.Fatal("the controller has not seen the marker")
-		}
-	}
+		return len(u.GetFinalizers()) > 0
+	})
 	s.check(s.objects().Delete(s.t.Context(), marker.Name, metav1.DeleteOptions{}))
 }

@@ -1,15 +1,12 @@
 package e2e
 
 import (
-	"encoding/base64"
-	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"flux-verify-gate/gate"
 	"flux-verify-gate/test/stack/cosigncli"
@@ -216,18 +213,4 @@ var deployments = []deployment{
 		s.tag("v1", b)
 		return b, in{"reconcile": "true"}
 	}},
-}
-
-// pullSecret makes the Secret that a controller pulls with, as kubectl create
-// secret docker-registry does.
-func (s *stage) pullSecret(name, user, password string) {
-	s.t.Helper()
-	text, err := yaml.Marshal(map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/dockerconfigjson",
-		"metadata": map[string]any{"name": name, "namespace": s.namespace},
-		"stringData": map[string]string{".dockerconfigjson": fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`,
-			s.front, base64.StdEncoding.EncodeToString([]byte(user+":"+password)))},
-	})
-	s.check(err)
-	s.applyYAML("admin", string(text))
 }

@@ -22,9 +22,7 @@ func refusingPolicy(name string, core bool, class gate.Class, reason gate.Code, 
 		a := s.signed(githubtoken.Claims{})
 		s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
 		got := s.gate(in{"digest": a}, patiently).rejected(reason, gate.VerificationFailed)
-		if failed := got.Finding(s.t, gate.VerificationFailed); failed.Class != class {
-			s.t.Errorf("got the class %s, want %s: %s", failed.Class, class, failed.Found)
-		}
+		s.classed(got, class)
 	}}
 }
 

@@ -31,9 +31,7 @@ func brokenRoot(name string, class gate.Class, breakIt func(s *stage)) scenario 
 		a := s.signed(githubtoken.Claims{})
 		s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
 		got := s.gate(in{"digest": a}, briefly).rejected(gate.VerificationFailed)
-		if failed := got.Finding(s.t, gate.VerificationFailed); failed.Class != class {
-			s.t.Errorf("got the class %s, want %s: %s", failed.Class, class, failed.Found)
-		}
+		s.classed(got, class)
 	}}
 }
 

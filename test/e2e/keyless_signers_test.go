@@ -20,10 +20,8 @@ func refusedSigner(name string, core bool, claims githubtoken.Claims, shown ...s
 		s.withSigner()
 		a := s.signed(claims)
 		got := s.gate(in{"digest": a}, patiently).rejected(gate.VerificationFailed, gate.ArtifactMissing)
+		s.classed(got, gate.ClassWrongSigner)
 		failed := got.Finding(s.t, gate.VerificationFailed)
-		if failed.Class != gate.ClassWrongSigner {
-			s.t.Errorf("got the class %s, want %s", failed.Class, gate.ClassWrongSigner)
-		}
 		// The controller's own words quote the certificate too.
 		_, seen, _ := strings.Cut(failed.Found, "; of "+a+" the gate sees: ")
 		for _, text := range shown {

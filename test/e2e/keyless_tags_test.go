@@ -38,10 +38,7 @@ func openTag(name string, entries ...sourcev1.OIDCIdentityMatch) scenario {
 func refusedTag(name string, by job, class gate.Class, reason gate.Code, entry sourcev1.OIDCIdentityMatch) scenario {
 	return tagged(name, false, []job{by}, []sourcev1.OIDCIdentityMatch{entry}, func(s *stage, _ *testSigner, a string) {
 		s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
-		failed := s.gate(in{"digest": a}, patiently).rejected(reason, gate.VerificationFailed).Finding(s.t, gate.VerificationFailed)
-		if failed.Class != class {
-			s.t.Errorf("got the class %s, want %s: %s", failed.Class, class, failed.Found)
-		}
+		s.classed(s.gate(in{"digest": a}, patiently).rejected(reason, gate.VerificationFailed), class)
 	})
 }
 

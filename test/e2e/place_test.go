@@ -6,9 +6,7 @@ import (
 	"time"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"flux-verify-gate/gate"
 	"flux-verify-gate/test/stack/cluster"
@@ -85,21 +83,5 @@ func places() []scenario {
 func (s *stage) deleteSource() {
 	s.t.Helper()
 	s.check(s.objects().Delete(s.t.Context(), sourceName, metav1.DeleteOptions{}))
-	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
-		_, err := s.objects().Get(s.t.Context(), sourceName, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return
-		}
-		s.check(err)
-		if time.Now().After(deadline) {
-			s.t.Fatalf("waited %s for the source to be gone", patience)
-		}
-	}
-}
-
-var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-
-func (s *stage) deleteSecret(name string) {
-	s.t.Helper()
-	s.check(s.resource(secrets).Delete(s.t.Context(), name, metav1.DeleteOptions{}))
+	s.eventually("the source to be gone", func() bool { return s.readAny() == nil })
 }

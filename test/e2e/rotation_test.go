@@ -61,9 +61,7 @@ func rotations() []scenario {
 			s.apply(verifyByKey)
 			s.becomes("12-secret-missing")
 			got := s.gate(in{"digest": a, "timeout": soon}).rejected(gate.VerificationFailed, gate.ArtifactMissing)
-			if class := got.Finding(s.t, gate.VerificationFailed).Class; class != gate.ClassSecretMissing {
-				s.t.Errorf("got class %s", class)
-			}
+			s.classed(got, gate.ClassSecretMissing)
 		}},
 		{name: "secret-arrives-late", run: func(s *stage) {
 			s.requireKey(keySecret, s.ours)
@@ -83,9 +81,7 @@ func rotations() []scenario {
 			s.apply(verifyByKey)
 			s.becomesLike("generation 1, observed -1", "SourceVerified False VerificationError of 1", "artifact false")
 			got := s.gate(in{"digest": a, "timeout": soon}).rejected(gate.VerificationFailed, gate.ArtifactMissing)
-			if class := got.Finding(s.t, gate.VerificationFailed).Class; class != gate.ClassNoMatchingKey {
-				s.t.Errorf("got class %s", class)
-			}
+			s.classed(got, gate.ClassNoMatchingKey)
 		}},
 		{name: "secret-deleted-after-verified", run: func(s *stage) {
 			// Nothing is verified again until the next revision comes.

@@ -3,6 +3,7 @@ package e2e
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"flux-verify-gate/gate"
 	"flux-verify-gate/gate/action/actiontest"
@@ -74,4 +75,34 @@ func (r *run) rejected(reason gate.Code, codes ...gate.Code) actiontest.Result {
 func (r *run) undecided(reason gate.Code, codes ...gate.Code) actiontest.Result {
 	r.s.t.Helper()
 	return r.is(gate.Undecided, reason, codes...)
+}
+
+// says holds that a finding tells in its words each of these.
+func (s *stage) says(got actiontest.Result, code gate.Code, texts ...string) {
+	s.t.Helper()
+	f := got.Finding(s.t, code)
+	told := f.Title + " | " + f.Found + " | " + f.Remedy
+	for _, text := range texts {
+		if !strings.Contains(told, text) {
+			s.t.Errorf("%s does not say %q: %s", code, text, told)
+		}
+	}
+}
+
+// without holds that there is no finding of a code but a pass.
+func (s *stage) without(got actiontest.Result, code gate.Code) {
+	s.t.Helper()
+	for _, f := range got.Report.Findings {
+		if f.Code == code && f.Outcome != gate.Pass {
+			s.t.Errorf("got %s %s: %s", code, f.Outcome, f.Found)
+		}
+	}
+}
+
+// classed holds that verification-failed has a class.
+func (s *stage) classed(got actiontest.Result, class gate.Class) {
+	s.t.Helper()
+	if failed := got.Finding(s.t, gate.VerificationFailed); failed.Class != class {
+		s.t.Errorf("got the class %s, want %s: %s", failed.Class, class, failed.Found)
+	}
 }

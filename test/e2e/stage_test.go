@@ -237,6 +237,23 @@ func (s *stage) read() *sourcev1.OCIRepository {
 	s.t.Helper()
 	u, err := s.objects().Get(s.t.Context(), sourceName, metav1.GetOptions{})
 	s.check(err)
+	return s.typed(u)
+}
+
+// readAny is read for a source that need not be there.
+func (s *stage) readAny() *sourcev1.OCIRepository {
+	s.t.Helper()
+	list, err := s.objects().List(s.t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + sourceName})
+	s.check(err)
+	if len(list.Items) == 0 {
+		return nil
+	}
+	return s.typed(&list.Items[0])
+}
+
+// typed is a source as the API server gives it.
+func (s *stage) typed(u *unstructured.Unstructured) *sourcev1.OCIRepository {
+	s.t.Helper()
 	var o sourcev1.OCIRepository
 	s.check(runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o))
 	return &o
@@ -328,20 +345,4 @@ func condition(o *sourcev1.OCIRepository, kind string) *metav1.Condition {
 		}
 	}
 	return nil
-}
-
-// secret applies a Secret.
-func (s *stage) secret(name string, files map[string]string) {
-	s.t.Helper()
-	data := map[string]string{}
-	for file, path := range files {
-		content, err := os.ReadFile(path)
-		s.check(err)
-		data[file] = string(content)
-	}
-	text, err := yaml.Marshal(map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": name, "namespace": s.namespace}, "stringData": data,
-	})
-	s.check(err)
-	s.applyYAML("admin", string(text))
 }
