@@ -1,4 +1,4 @@
-# make test   everything that has to be green: the one command of the README
+# make test   what has to be green before a merge: the one command of the README
 # make test-all   the same with every scenario, on two lines of source-controller
 # make test-live   only the gate's binary against a real API server
 # make e2e, make e2e-all   only the scenarios on a real Flux and Sigstore

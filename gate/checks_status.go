@@ -49,7 +49,7 @@ func checkVerificationFailed(f *facts) []Finding {
 		Title: "the controller refused the signature", Expected: "SourceVerified True", Found: describeCondition(c),
 		Remedy: class.remedy(),
 	}
-	held, remedy := f.refusal()
+	held, remedy := f.heldOfRefused()
 	finding.Found += held
 	switch {
 	case remedy == "":
@@ -104,7 +104,7 @@ func checkVerificationMissing(f *facts) []Finding {
 		Remedy: "see why verification was not reached: the Ready condition says it; Ready alone proves nothing about a signature",
 	}
 	if earlier := f.evidence.EarlierFailure; earlier != "" {
-		held, _ := f.refusal()
+		held, _ := f.heldOfRefused()
 		finding.Found += "; earlier in this run the controller said: " + earlier + held
 	}
 	return one(finding)

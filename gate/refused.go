@@ -31,10 +31,10 @@ func (p Policy) RefusedDigest(e Evidence) string {
 	return digest
 }
 
-// refusal says what the registry holds of the artifact that the controller
+// heldOfRefused says what the registry holds of the artifact that the controller
 // refused, and what to do about that; empty where it was not looked at, or was
 // looked at under another trust than the policy's.
-func (f *facts) refusal() (found, remedy string) {
+func (f *facts) heldOfRefused() (found, remedy string) {
 	refused := f.evidence.Refused
 	if refused == nil || refused.Digest == "" || refused.Digest != (Policy{want: f.want}).RefusedDigest(f.evidence) {
 		return "", ""

@@ -78,7 +78,7 @@ func controllers() []scenario {
 			s.check(c.Stop())
 			s.apply(follow("v2"))
 			run := s.gate(in{"digest": b})
-			run.Saw(waitingWhile(gate.DigestMismatch))
+			run.waits(gate.DigestMismatch)
 			s.check(c.Restart(s.t.Context()))
 			run.verified(b)
 		}},

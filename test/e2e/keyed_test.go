@@ -19,9 +19,6 @@ const keySecret = "cosign"
 // soon is the timeout of runs in which nothing is to be waited for.
 const soon = "12s"
 
-// waitingWhile is what the gate prints when it waits for something to mend itself.
-func waitingWhile(code gate.Code) string { return "waiting while " + string(code) + ":" }
-
 // withKey makes the scenario one with our key: the Secret, the policy, and what
 // the gate requires.
 func (s *stage) withKey() {
@@ -136,7 +133,7 @@ func keySignatures() []scenario {
 			s.apply()
 			s.becomes("03-unsigned")
 			run := s.gate(in{"digest": a})
-			run.Saw(waitingWhile(gate.VerificationFailed))
+			run.waits(gate.VerificationFailed)
 			s.signKey(a, s.ours, cosigncli.Tag)
 			run.verified(a)
 		}},
@@ -181,7 +178,7 @@ func policyEdits() []scenario {
 			s.apply(noVerify)
 			s.awaitServing(a)
 			run := s.gate(in{"digest": a})
-			run.Saw(waitingWhile(gate.VerifyAbsent))
+			run.waits(gate.VerifyAbsent)
 			s.apply(verifyByKey)
 			run.verified(a)
 		}},

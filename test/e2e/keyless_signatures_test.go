@@ -158,7 +158,7 @@ func keylessSignatures() []scenario {
 			s.apply()
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
 			waiting := s.gate(in{"digest": a})
-			waiting.Saw(string(gate.VerificationFailed))
+			waiting.waits(gate.VerificationFailed)
 			s.signAs(a, githubtoken.Claims{})
 			waiting.verified(a)
 		}},

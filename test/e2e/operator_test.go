@@ -462,7 +462,7 @@ func operatorShape(s *stage, u *unstructured.Unstructured) map[string]any {
 			continue
 		}
 		var fields any
-		s.check(json.Unmarshal(entry.FieldsV1.Raw, &fields))
+		s.check(json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields))
 		managed[entry.Manager+" "+string(entry.Operation)] = fields
 	}
 	return map[string]any{"labels": labels, "annotations": u.GetAnnotations(), "managed": managed}

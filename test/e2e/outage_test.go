@@ -45,7 +45,7 @@ func outages() []scenario {
 			s.apply()
 			s.becomes("13f-created-while-registry-down")
 			run := s.gate(in{"digest": a})
-			run.Saw(waitingWhile(gate.FetchFailed))
+			run.waits(gate.FetchFailed)
 			s.check(s.registry.Restart(s.t.Context()))
 			run.verified(a)
 		}},
@@ -57,7 +57,7 @@ func outages() []scenario {
 			s.reconcile()
 			s.becomes("13c-verified-then-registry-down")
 			run := s.gate(in{"digest": a})
-			run.Saw(waitingWhile(gate.FetchFailed))
+			run.waits(gate.FetchFailed)
 			s.check(s.registry.Restart(s.t.Context()))
 			run.verified(a)
 		}},

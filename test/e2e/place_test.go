@@ -24,7 +24,7 @@ func places() []scenario {
 			s.withKey()
 			a := s.pushSigned("v1", "a")
 			run := s.gate(in{"digest": a})
-			run.Saw(waitingWhile(gate.SourceMissing))
+			run.waits(gate.SourceMissing)
 			s.apply()
 			run.verified(a)
 		}},
@@ -38,7 +38,7 @@ func places() []scenario {
 			before := s.read().UID
 			s.deleteSource()
 			run := s.gate(in{"digest": a})
-			run.Saw(waitingWhile(gate.SourceMissing))
+			run.waits(gate.SourceMissing)
 			s.apply()
 			if got := run.verified(a); got.Report.Source.UID == string(before) || got.Report.Source.UID == "" {
 				s.t.Errorf("verified the object %q, want another one than %q", got.Report.Source.UID, before)

@@ -195,7 +195,7 @@ func promotions() []scenario {
 			b, _ := s.staged("b")
 			_, other := s.staged("c")
 			g := p.gate(in{"digest": b, "timeout": "25s"})
-			g.Saw("waiting while digest-mismatch")
+			g.waits(gate.DigestMismatch)
 			p.promote(other)
 			p.reconcile()
 			p.awaitServing(other.Outputs["digest"])
@@ -245,7 +245,7 @@ func promotions() []scenario {
 			p.cannotPromote(p.gate(in{"digest": a, "timeout": "5s"}).rejected(gate.VerificationFailed, gate.ArtifactMissing))
 			// They may come later.
 			g := p.gate(in{"digest": a})
-			g.Saw("waiting while verification-failed")
+			g.waits(gate.VerificationFailed)
 			p.copyReferrers(staging)
 			g.verified(a)
 		}},

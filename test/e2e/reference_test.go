@@ -34,7 +34,7 @@ func references() []scenario {
 			s.reconcile()
 			s.becomesLike(movedToUnsigned...)
 			run := s.gate(in{"digest": b})
-			run.Saw(waitingWhile(gate.VerificationFailed))
+			run.waits(gate.VerificationFailed)
 			s.signKey(b, s.ours, cosigncli.Tag)
 			run.verified(b)
 			s.becomes("10c-then-signed")

@@ -38,7 +38,7 @@ func rotations() []scenario {
 			s.apply(touch)
 			s.becomes("11c-then-spec-touched")
 			run := s.gate(in{"digest": a})
-			run.Saw(waitingWhile(gate.VerificationFailed))
+			run.waits(gate.VerificationFailed)
 			s.signKey(a, s.theirs, cosigncli.Tag)
 			run.verified(a)
 		}},
@@ -69,7 +69,7 @@ func rotations() []scenario {
 			s.apply(verifyByKey)
 			s.becomes("12-secret-missing")
 			run := s.gate(in{"digest": a})
-			run.Saw(waitingWhile(gate.VerificationFailed))
+			run.waits(gate.VerificationFailed)
 			s.secret(keySecret, map[string]string{"cosign.pub": s.ours.Public})
 			run.verified(a)
 		}},

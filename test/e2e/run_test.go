@@ -31,6 +31,13 @@ func (s *stage) gate(changes ...in) *run {
 	return &run{Process: actiontest.Start(s.t, s.world.gate, inputs), s: s, inputs: inputs}
 }
 
+// waits holds that the gate waits for something to mend itself, and returns when
+// it has said so.
+func (r *run) waits(code gate.Code) {
+	r.s.t.Helper()
+	r.Saw("waiting while " + string(code) + ":")
+}
+
 // is waits for the gate's end and holds what it came to: the verdict, its
 // reason, the exit status and outputs that go with them, and codes that must be
 // among the findings that are not passes. Then it compares the gate's rules with

@@ -41,7 +41,7 @@ func timed() []scenario {
 			s.withKey()
 			a := s.pushSigned("v1", "a")
 			g := s.gate(in{"digest": a})
-			g.Saw("source-missing")
+			g.waits(gate.SourceMissing)
 			s.apply()
 			g.verified(a)
 		}},
@@ -51,7 +51,7 @@ func timed() []scenario {
 			s.apply()
 			s.awaitCondition(sourcev1.FetchFailedCondition, metav1.ConditionTrue)
 			g := s.gate(in{"digest": a})
-			g.Saw("waiting while fetch-failed")
+			g.waits(gate.FetchFailed)
 			s.tag("v1", a)
 			g.verified(a)
 		}},
@@ -59,7 +59,7 @@ func timed() []scenario {
 			s.serves("a")
 			b := s.pushSigned("candidate", "b")
 			g := s.gate(in{"digest": b})
-			g.Saw("waiting while digest-mismatch")
+			g.waits(gate.DigestMismatch)
 			s.tag("v1", b)
 			g.verified(b)
 		}},
@@ -90,7 +90,7 @@ func timed() []scenario {
 			b := s.push("v1", "b")
 			s.reconcile()
 			g := s.gate(in{"digest": b, "timeout": "90s"})
-			g.Saw("waiting while verification-failed")
+			g.waits(gate.VerificationFailed)
 			pushed := time.Now()
 			s.await("20 s of refusals", func(o *sourcev1.OCIRepository) bool {
 				if c := condition(o, sourcev1.SourceVerifiedCondition); c != nil && c.Status == metav1.ConditionTrue && serving(o) == b {
@@ -107,7 +107,7 @@ func timed() []scenario {
 			s.apply()
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
 			g := s.gate(in{"digest": a})
-			g.Saw("waiting while verification-failed")
+			g.waits(gate.VerificationFailed)
 			s.signKey(a, s.ours, cosigncli.Tag)
 			g.verified(a)
 		}},
@@ -119,7 +119,7 @@ func timed() []scenario {
 			b := s.push("candidate", "b")
 			s.signKey(b, s.theirs, cosigncli.Tag)
 			g := s.gate(in{"digest": b, "timeout": "90s"})
-			g.Saw("waiting while verification-failed")
+			g.waits(gate.VerificationFailed)
 			s.tag("v1", b)
 			g.verified(b)
 		}},
@@ -131,7 +131,7 @@ func timed() []scenario {
 			s.reconcile()
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
 			g := s.gate(in{"digest": b, "timeout": "90s"})
-			g.Saw("waiting while key-unexpected")
+			g.waits(gate.KeyUnexpected)
 			s.apply(verifyByKeyOf(nextSecret))
 			g.verified(b)
 		}},
@@ -150,7 +150,7 @@ func timed() []scenario {
 			s.reconcile()
 			s.awaitCondition(sourcev1.SourceVerifiedCondition, metav1.ConditionFalse)
 			g := s.gate(in{"digest": b, "timeout": "90s"})
-			g.Saw("waiting while signer-missing")
+			g.waits(gate.SignerMissing)
 			s.apply(func(spec *sourcev1.OCIRepositorySpec) { spec.Verify = next })
 			g.verified(b)
 		}},
@@ -163,7 +163,7 @@ func timed() []scenario {
 			c := s.pushSigned("candidate", "c")
 			// The old failure is all that there is to see when the repair begins.
 			g := s.gate(in{"digest": c})
-			g.Saw("waiting while verification-failed")
+			g.waits(gate.VerificationFailed)
 			s.tag("v1", c)
 			g.verified(c)
 		}},
@@ -183,7 +183,7 @@ func timed() []scenario {
 			c := s.push("candidate", "c")
 			s.signAs(c, githubtoken.Claims{})
 			g := s.gate(in{"digest": c})
-			g.Saw("waiting while verification-failed")
+			g.waits(gate.VerificationFailed)
 			s.tag("v1", c)
 			g.verified(c)
 		}},
@@ -191,8 +191,8 @@ func timed() []scenario {
 			s.serves("a", rarely)
 			b, c := s.pushSigned("b", "b"), s.pushSigned("c", "c")
 			overtaken, newest := s.gate(in{"digest": b, "timeout": "20s"}), s.gate(in{"digest": c})
-			overtaken.Saw("waiting while digest-mismatch")
-			newest.Saw("waiting while digest-mismatch")
+			overtaken.waits(gate.DigestMismatch)
+			newest.waits(gate.DigestMismatch)
 			s.tag("v1", b)
 			s.tag("v1", c)
 			s.reconcile()
@@ -212,7 +212,7 @@ func timed() []scenario {
 			s.serves("a", rarely)
 			b := s.pushSigned("candidate", "b")
 			g := s.gate(in{"digest": b, "timeout": "10m"})
-			g.Saw("waiting while digest-mismatch")
+			g.waits(gate.DigestMismatch)
 			g.Signal(syscall.SIGTERM)
 			g.undecided(gate.Cancelled)
 		}},
@@ -229,7 +229,7 @@ func timed() []scenario {
 				s.t.Errorf("got the exit status %d, want 2", got.Status)
 			}
 			g := s.gate(in{"digest": b, "timeout": "10m", "mode": "warn"})
-			g.Saw("waiting while digest-mismatch")
+			g.waits(gate.DigestMismatch)
 			g.Signal(syscall.SIGTERM)
 			if got := g.undecided(gate.Cancelled); got.Status != 0 {
 				s.t.Errorf("got the exit status %d, want 0", got.Status)

@@ -1,7 +1,7 @@
 // Package stack runs everything that a Flux deployment with signed artifacts is
 // made of, for real, on the loopback interface: an API server, Flux's
-// controllers, a registry, and a Sigstore of its own. Only GitHub's token
-// endpoint is imitated.
+// controllers, a registry, and a Sigstore of its own. Only the issuers of
+// identity tokens are imitated.
 package stack
 
 import (
