@@ -333,7 +333,8 @@ func (s *stage) changeDuringVerification(sign func(digest string), before, after
 		s.awaitSeen()
 		h.release()
 		live := s.await("an answer about the new policy", func(o *sourcev1.OCIRepository) bool {
-			return serving(o) == digest && (green(o) || refused(o))
+			// One that was refused is not served, unless it was before.
+			return serving(o) == digest && green(o) || refused(o)
 		})
 		if green(live) {
 			return digest
