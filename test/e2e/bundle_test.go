@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -84,6 +86,15 @@ func (s *stage) removeTagged(tag string) {
 	descriptor, err := remote.Head(s.tagNamed(tag), remote.WithContext(s.t.Context()))
 	s.check(err)
 	s.remove(descriptor.Digest.String())
+}
+
+// pushUnreadable pushes a layer that is no signature under the tag with the
+// signatures of a digest.
+func (s *stage) pushUnreadable(digest string) {
+	s.t.Helper()
+	unreadable, err := mutate.AppendLayers(empty.Image, static.NewLayer([]byte("{}"), "application/vnd.dev.cosign.simplesigning.v1+json"))
+	s.check(err)
+	s.check(remote.Write(s.tagNamed(sigTag(digest)), unreadable, remote.WithContext(s.t.Context())))
 }
 
 const (

@@ -151,6 +151,11 @@ func disagree() []scenario {
 				verifyBy(either), verifyBy(exactly(issuer, subject), exactly(issuer, releaseSubject)))
 			got := s.gate(in{"digest": a}).apart("the policy changed while the verification ran").rejected(gate.ControllerDisagrees)
 			s.says(got, gate.ControllerDisagrees, "1.9", "refuses every bundle", "several identities", "valid signature in a bundle, by "+subject, "while the controller verified")
+
+			// What anybody who can push can add explains nothing.
+			s.pushUnreadable(a)
+			got = s.gate(in{"digest": a, "timeout": soon}).apart("the policy changed while the verification ran").undecided(gate.ControllerDisagrees)
+			s.says(got, gate.ControllerDisagrees, "cannot read", "refused at the step parse")
 		}},
 		{name: "signer-changed-during-verification", newer: true, run: func(s *stage) {
 			s.withSigner()
@@ -328,7 +333,8 @@ func (s *stage) changeDuringVerification(sign func(digest string), before, after
 		s.awaitSeen()
 		h.release()
 		live := s.await("an answer about the new policy", func(o *sourcev1.OCIRepository) bool {
-			return serving(o) == digest && (green(o) || refused(o))
+			// One that was refused is not served, unless it was before.
+			return serving(o) == digest && green(o) || refused(o)
 		})
 		if green(live) {
 			return digest

@@ -102,8 +102,8 @@ func TestScenarios(t *testing.T) {
 		*suite, *line, ran.Load(), codesSeen.runs, strings.Join(codes, ", "))
 	t.Log(compared.String())
 	// An answer that is not clear agrees with everything.
-	if runs, clear := codesSeen.runs, compared.compared-compared.unsure; runs >= leastCore && clear < runs/2 {
-		t.Errorf("the emulated controller was compared with the real one %d times with a clear answer in %d runs of the gate: that is no comparison", clear, runs)
+	if runs, certain := codesSeen.runs, compared.compared-compared.unsure; runs >= leastCore && certain < runs/2 {
+		t.Errorf("the emulated controller was compared with the real one %d times with a clear answer in %d runs of the gate: that is no comparison", certain, runs)
 	}
 }
 
