@@ -164,7 +164,7 @@ func canaryTaken(_ *facts, s *Source) *Finding {
 		Outcome: Fail, Wait: WaitQuiet,
 		Title:  "the controller accepted the canary: this policy does not refuse what it must refuse",
 		Found:  describeCondition(c),
-		Remedy: "do not promote. See who signed the canary's artifact and why the policy accepts him (policy-too-wide); if it was signed by mistake, push an unsigned one (docs/canary.md)",
+		Remedy: "do not promote. See who signed the canary's artifact and why the policy accepts that signer (policy-too-wide); if it was signed by mistake, push an unsigned one (docs/canary.md)",
 	}
 }
 

@@ -196,7 +196,7 @@ func canaryTaken() gate.Report {
 			Title:    "the controller accepted the canary: this policy does not refuse what it must refuse",
 			Expected: "SourceVerified False at its generation, because no signature of the artifact is by whom the policy names",
 			Found:    "SourceVerified True (Succeeded) at generation 1: verified signature of revision " + canary.Revision,
-			Remedy:   "do not promote. See who signed the canary's artifact and why the policy accepts him (policy-too-wide)",
+			Remedy:   "do not promote. See who signed the canary's artifact and why the policy accepts that signer (policy-too-wide)",
 		},
 		{
 			Code: gate.CanaryDiffers, Outcome: gate.Fail,

@@ -244,7 +244,7 @@ func disagree() []scenario {
 			s.withKey()
 			a := s.pushSigned("v1", "v1")
 			s.apply()
-			s.awaitCondition(meta.ReadyCondition, metav1.ConditionTrue)
+			s.awaitAllGreen()
 			s.check(c.Stop())
 			b := s.pushSigned("next", "next")
 			s.tag("v1", b)
