@@ -99,6 +99,9 @@ said. A dash: the scenario needs what that line does not have.
 	}
 }
 
+// forArtifact is where a message names the scenario's own artifact.
+var forArtifact = regexp.MustCompile(` for '[^']*'`)
+
 var conditionFact = regexp.MustCompile(`^SourceVerified (\S+) (\S+) at (\d+): (.*)$`)
 
 // sourceVerified says in a few words what the condition was.
@@ -115,8 +118,9 @@ func sourceVerified(facts []string) string {
 		if _, after, found := strings.Cut(message, "': "); found {
 			message = after
 		}
-		if len(message) > 80 {
-			message = message[:80] + "…"
+		message = forArtifact.ReplaceAllString(message, "")
+		if runes := []rune(message); len(runes) > 80 {
+			message = string(runes[:80]) + "…"
 		}
 		return c[1] + ": " + strings.ReplaceAll(message, "|", `\|`)
 	}
