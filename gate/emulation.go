@@ -27,7 +27,8 @@ type Opinion struct {
 // Emulate says what a series of source-controller, such as "1.9", would say of
 // signatures under a policy. It is the rule that the check of the controller
 // compares with the condition; found must have been verified under the trust
-// that the policy names. It is an error if the gate does not know the series, or
+// that the policy names. It is exported for test/e2e, which compares it with the
+// running controller. It is an error if the gate does not know the series, or
 // if there is no cosign policy to verify by.
 func Emulate(name string, verify *sourcev1.OCIRepositoryVerification, found []Signature) (Opinion, error) {
 	n := slices.IndexFunc(supported, func(v series) bool { return v.name == name })
