@@ -66,7 +66,8 @@ func buildAll(ctx context.Context, b *build.Builder, args []string, stdout, stde
 	names := flags.Args()
 	switch {
 	case len(names) == 1 && names[0] == "core":
-		names = stack.Lines()[0].Components()
+		// The core scenarios run distribution too, and the test of up kubectl.
+		names = append(stack.Lines()[0].Components(), "distribution", "kubectl")
 	case len(names) == 1 && names[0] == "all":
 		names = nil
 		for _, c := range build.Components() {
