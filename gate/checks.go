@@ -58,8 +58,8 @@ var policyOrder = []Code{
 
 // lookOrder is section G: what could not be looked at.
 var lookOrder = []Code{
-	BadInput, AccessDenied, APIMissing, Unreachable, NoAnswer, RegistryDenied, RegistryUnreachable, TrustedRootUnavailable,
-	TrustedRootDiffers, ProofTooLarge, VerifyFieldUnknown, MessageUnknown, Cancelled, Internal,
+	BadInput, AccessDenied, APIMissing, Unreachable, NoAnswer, RegistryDenied, RegistryUnreachable, TrustedRootDiffers,
+	TrustedRootUnavailable, ProofTooLarge, VerifyFieldUnknown, MessageUnknown, Cancelled, Internal,
 }
 
 func pass(code Code, title string) []Finding {

@@ -237,7 +237,7 @@ func (f *facts) policySummary() PolicySummary {
 		}
 	}
 	if f.want.Keys == nil {
-		summary.Suggested = f.suggested()
+		summary.Suggested, summary.PrivateRoot = f.suggested(), f.everythingIssuable()
 	}
 	if f.provable() {
 		answer := f.prove()

@@ -120,6 +120,9 @@ type PolicySummary struct {
 	// Suggested is the one entry that accepts the required and allowed signers
 	// and nobody else; nil where there is none or it was not asked.
 	Suggested *signer.Entry `json:"suggested,omitempty"`
+	// PrivateRoot says that the suggested entry is about a private Sigstore: the
+	// policy must then name the Secret with its trusted root.
+	PrivateRoot bool `json:"privateRoot,omitempty"`
 }
 
 // LivePolicy is spec.verify as it was read.

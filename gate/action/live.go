@@ -351,6 +351,9 @@ func (l *live) progress() {
 // awaited is the finding that would explain the verdict now.
 func (l *live) awaited() string {
 	for _, f := range l.report.Findings {
+		if f.Wait == gate.WaitLook {
+			continue // nobody was asked yet: that is not what is wrong
+		}
 		if f.Code == l.report.Reason && f.Outcome != gate.Pass && f.Outcome != gate.Note {
 			return string(f.Code) + ": " + f.Title
 		}

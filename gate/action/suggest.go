@@ -25,10 +25,11 @@ func (c Command) suggest(ctx context.Context, args []string) int {
 		}
 		return statusUndecided
 	}
-	if private {
-		fmt.Fprintln(c.Stdout, "# For a private Sigstore: add trustedRootSecretRef with the name of the Secret that\n# holds its trusted root, else the policy is about the public one.")
-	}
 	s := report.Suggestion{Entry: &entry}
+	if private {
+		fmt.Fprintln(c.Stdout, "# For a private Sigstore: write the name of the Secret that holds its trusted root.")
+		s.TrustedRoot = report.UnknownSecret
+	}
 	fmt.Fprintf(c.Stdout, "# In the OCIRepository:\n%s\n# Or, for a source that flux-operator makes, in the FluxInstance (see afterwards that\n# the live object has it: a patch that hits nothing is dropped without a word):\n%s",
 		s.VerifyYAML(), s.PatchYAML())
 	return statusVerified

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"flux-verify-gate/gate/report"
 )
 
 func TestSuggest(t *testing.T) {
@@ -25,7 +27,7 @@ func TestSuggest(t *testing.T) {
 			"gh-readonly-queue", "refs/heads/",
 		}, ""},
 		{"a private Sigstore", []string{"suggest", "--required-signers", signersYAML, "--trusted-root", "../../examples/recorded/trusted_root.json"}, 0, []string{
-			"add trustedRootSecretRef",
+			"write the name of the Secret", "name: '" + report.UnknownSecret + "'",
 		}, ""},
 		{"nobody", []string{"suggest"}, 2, nil, "at least one signer"},
 		{"two issuers", []string{"suggest", "--required-signers", `[{"issuer": "https://a.example", "subject": "https://x"}, {"issuer": "https://b.example", "subject": "https://y"}]`}, 2, nil, "required-signers"},

@@ -45,6 +45,10 @@ func (s Suggestion) PatchYAML() string {
 ` + s.value("              ")
 }
 
+// UnknownSecret stands in a suggestion for the Secret of a private Sigstore's
+// trusted root, whose name only the reader knows.
+const UnknownSecret = "THE-SECRET-WITH-trusted_root.json"
+
 func (s Suggestion) value(indent string) string {
 	var b strings.Builder
 	line := func(format string, args ...any) {
@@ -75,7 +79,11 @@ func suggested(r gate.Report) (Suggestion, bool) {
 	case !failed:
 		return Suggestion{}, false
 	case r.Policy.Suggested != nil:
-		return Suggestion{Entry: r.Policy.Suggested, TrustedRoot: r.Policy.Live.TrustedRoot}, true
+		root := r.Policy.Live.TrustedRoot
+		if root == "" && r.Policy.PrivateRoot {
+			root = UnknownSecret
+		}
+		return Suggestion{Entry: r.Policy.Suggested, TrustedRoot: root}, true
 	case r.Policy.Keys != "":
 		return Suggestion{Secret: r.Policy.Keys}, true
 	}

@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"flux-verify-gate/gate"
 	"flux-verify-gate/gate/report"
 	"flux-verify-gate/gate/report/runnertest"
 	"flux-verify-gate/gate/signer"
@@ -78,6 +79,27 @@ func TestSuggestion(t *testing.T) {
 	got = readBack(t, report.Suggestion{Secret: "cosign-a"})
 	if got.Provider != "cosign" || got.SecretRef.Name != "cosign-a" || got.TrustedRootSecretRef != nil || got.MatchOIDCIdentity != nil {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// Under a private Sigstore a policy without its root would be about the public
+// one, so the name that the reader has to fill in stands where it belongs.
+func TestSuggestionUnderPrivateRoot(t *testing.T) {
+	t.Parallel()
+	entry := signer.Entry{Issuer: "^a$", Subject: "^b$"}
+	for want, policy := range map[string]gate.PolicySummary{
+		"":                                     {Suggested: &entry},
+		"name: '" + report.UnknownSecret + "'": {Suggested: &entry, PrivateRoot: true},
+		"name: 'its-root'":                     {Suggested: &entry, PrivateRoot: true, Live: gate.LivePolicy{Present: true, TrustedRoot: "its-root"}},
+	} {
+		r := gate.Report{Policy: policy, Verdict: gate.Rejected, Findings: []gate.Finding{{Code: gate.VerifyAbsent, Outcome: gate.Fail}}}
+		var log strings.Builder
+		if err := report.WriteLog(&log, r, report.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(log.String(), "trustedRootSecretRef"); got != (want != "") || !strings.Contains(log.String(), want) {
+			t.Errorf("want %q in:\n%s", want, log.String())
+		}
 	}
 }
 

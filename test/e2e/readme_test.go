@@ -4,12 +4,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"flux-verify-gate/gate"
 	"flux-verify-gate/gate/action/recordingtest"
+	"flux-verify-gate/gate/report"
 	"flux-verify-gate/test/stack/githubtoken"
 )
 
@@ -28,7 +30,10 @@ func readme() []scenario {
 
 		s.applyAs("flux-operator", noVerify)
 		s.awaitCondition(meta.ReadyCondition, metav1.ConditionTrue)
-		s.gate(in{"digest": a}).rejected(gate.VerifyAbsent)
+		got := s.gate(in{"digest": a}).rejected(gate.VerifyAbsent)
+		if !strings.Contains(got.Stdout, "name: '"+report.UnknownSecret+"'") {
+			s.t.Error("the policy to paste does not ask for the Secret of the private Sigstore")
+		}
 	}}}
 }
 

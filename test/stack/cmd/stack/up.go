@@ -139,11 +139,17 @@ func lookAround(dir string) string {
 
   . %[1]s/environment
   $KUBECTL get ocirepositories --all-namespaces
-  $FLUXPUSH -revision main@sha1:$(git rev-parse HEAD) $REGISTRY/acme/platform:v1 examples
-  $COSIGN sign --yes --signing-config $SIGNING_CONFIG --trusted-root $TRUSTED_ROOT $REGISTRY/acme/platform@sha256:…
+  reference=$($FLUXPUSH -revision main@sha1:$(git rev-parse HEAD) $REGISTRY/acme/platform:v1 examples)
+  $COSIGN sign --yes --signing-config $SIGNING_CONFIG --trusted-root $TRUSTED_ROOT $reference
   $KUBECTL -n flux-system create secret generic sigstore-root --from-file=trusted_root.json=$TRUSTED_ROOT
+  go run . suggest --required-signers @examples/recorded/signers.yaml --trusted-root $TRUSTED_ROOT
 
-cosign signs there as https://github.com/acme/platform/.github/workflows/cd.yaml@refs/heads/main.`, dir)
+An OCIRepository here needs insecure: true, and its spec.verify a trustedRootSecretRef with the name
+sigstore-root. The gate looks at it with
+
+  go run . --required-signers @examples/recorded/signers.yaml --trusted-root $TRUSTED_ROOT --digest ${reference#*@}
+
+cosign signs there as https://github.com/acme/platform/.github/workflows/cd.yaml@refs/heads/main. To end all of it: make stack-down.`, dir)
 }
 
 // detached starts the supervisor as a process of its own and returns when the
