@@ -40,18 +40,23 @@ func (c Command) Run(ctx context.Context) int {
 	// Where the inputs come from the runner, `with: args: version` must not
 	// pass for a verdict; readValues refuses it.
 	if len(c.Args) > 0 && !inputsFromEnvironment(c.Environ) {
-		switch c.Args[0] {
-		case "help", "-h", "-help", "--help":
+		switch {
+		case c.Args[0] == "help", asksForHelp(c.Args[0]):
 			return c.help()
-		case "suggest":
+		case c.Args[0] == "suggest":
+			if slices.ContainsFunc(c.Args[1:], asksForHelp) {
+				return c.help()
+			}
 			return c.suggest(ctx, c.Args[1:])
-		case "version", "-version", "--version":
+		case slices.Contains([]string{"version", "-version", "--version"}, c.Args[0]):
 			fmt.Fprintln(c.Stdout, "flux-verify-gate "+c.Version)
 			return statusVerified
 		}
 	}
 	return c.gate(ctx)
 }
+
+func asksForHelp(arg string) bool { return slices.Contains([]string{"-h", "-help", "--help"}, arg) }
 
 // gate judges one source and says what it found. Whatever happens while it
 // judges, it says something: a panic is a fault of the gate, and undecided.

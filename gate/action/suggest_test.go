@@ -29,6 +29,7 @@ func TestSuggest(t *testing.T) {
 		{"a private Sigstore", []string{"suggest", "--required-signers", signersYAML, "--trusted-root", "../../examples/recorded/trusted_root.json"}, 0, []string{
 			"write the name of the Secret", "name: '" + report.UnknownSecret + "'",
 		}, ""},
+		{"how", []string{"suggest", "--help"}, 0, []string{"--required-signers"}, ""},
 		{"nobody", []string{"suggest"}, 2, nil, "at least one signer"},
 		{"two issuers", []string{"suggest", "--required-signers", `[{"issuer": "https://a.example", "subject": "https://x"}, {"issuer": "https://b.example", "subject": "https://y"}]`}, 2, nil, "required-signers"},
 		{"another input", []string{"suggest", "--digest", "any"}, 2, nil, "digest"},
