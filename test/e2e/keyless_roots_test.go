@@ -92,7 +92,7 @@ func keylessRoots() []scenario {
 			s.withSigner()
 			a := s.signed(githubtoken.Claims{})
 			s.awaitCondition(meta.ReadyCondition, metav1.ConditionTrue)
-			s.gate(in{"digest": a, "trusted-root": "tuf"}, briefly).undecided(gate.TrustedRootUnavailable, gate.TrustedRootDiffers)
+			s.gate(in{"digest": a, "trusted-root": "tuf"}, briefly).undecided(gate.TrustedRootDiffers, gate.TrustedRootUnavailable)
 		}},
 		{name: "keyless-gate-without-the-root-file", newer: true, run: func(s *stage) {
 			s.withSigner()
