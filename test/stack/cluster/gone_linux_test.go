@@ -2,43 +2,16 @@ package cluster_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"flux-verify-gate/test/stack/cluster"
 	"flux-verify-gate/test/stack/clustertest"
+	"flux-verify-gate/test/stack/process/processtest"
 )
-
-// processesNaming returns the command lines of the running processes that name
-// text, as the servers name their cluster's directory.
-func processesNaming(t *testing.T, text string) []string {
-	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []string
-	for _, file := range files {
-		line, err := os.ReadFile(file)
-		if err == nil && strings.Contains(string(line), text) {
-			found = append(found, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
-		}
-	}
-	return found
-}
-
-func noProcessNames(t *testing.T, dir string) {
-	t.Helper()
-	if left := processesNaming(t, dir); len(left) > 0 {
-		t.Errorf("left running: %q", left)
-	}
-}
 
 func TestStop(t *testing.T) {
 	t.Parallel()
@@ -52,7 +25,7 @@ func TestStop(t *testing.T) {
 	if err := c.StartAPIServer(context.Background()); err == nil {
 		t.Error("an API server started in a stopped cluster")
 	}
-	noProcessNames(t, c.Dir())
+	processtest.NoneNames(t, c.Dir())
 	for _, name := range []string{"etcd.log", "kube-apiserver.log"} {
 		if data, err := os.ReadFile(c.Dir() + "/log/" + name); err != nil || len(data) == 0 {
 			t.Errorf("the log %s was not kept: %v", name, err)
@@ -96,12 +69,12 @@ func TestKilled(t *testing.T) {
 		t.Fatalf("the victim said %q, %v", line, err)
 	}
 	// etcd and the API server. The victim has the directory in its environment.
-	if running := processesNaming(t, dir); len(running) != 2 {
+	if running := processtest.Naming(t, dir); len(running) != 2 {
 		t.Errorf("before: %d processes, want 2: %q", len(running), running)
 	}
 	if err := victim.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	victim.Wait() // it was killed: an error
-	until(t, "the servers died with their test", func() bool { return len(processesNaming(t, dir)) == 0 })
+	until(t, "the servers died with their test", func() bool { return len(processtest.Naming(t, dir)) == 0 })
 }

@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"flux-verify-gate/test/stack/localsigstore"
+	"flux-verify-gate/test/stack/process/processtest"
 )
 
 func TestStop(t *testing.T) {
 	t.Parallel()
 	s := start(t, localsigstore.Options{})
-	if running := processesNaming(t, s.Dir()); len(running) != len(localsigstore.Services()) {
+	if running := processtest.Naming(t, s.Dir()); len(running) != len(localsigstore.Services()) {
 		t.Errorf("before: %d processes: %q", len(running), running)
 	}
 	for range 2 {
@@ -26,7 +27,7 @@ func TestStop(t *testing.T) {
 	if err := s.StartService(context.Background(), localsigstore.Rekor); err == nil {
 		t.Error("a service started in a stopped Sigstore")
 	}
-	noProcessNames(t, s.Dir())
+	processtest.NoneNames(t, s.Dir())
 	for _, name := range localsigstore.Services() {
 		if data, err := os.ReadFile(s.Log(name)); err != nil || len(data) == 0 {
 			t.Errorf("the log of %s was not kept: %v", name, err)
@@ -70,17 +71,17 @@ func TestKilled(t *testing.T) {
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "ready\n" {
 		t.Fatalf("the victim said %q, %v", line, err)
 	}
-	if running := processesNaming(t, dir); len(running) != len(localsigstore.Services()) {
+	if running := processtest.Naming(t, dir); len(running) != len(localsigstore.Services()) {
 		t.Errorf("before: %d processes: %q", len(running), running)
 	}
 	if err := victim.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	victim.Wait() // it was killed: an error
-	for len(processesNaming(t, dir)) > 0 {
+	for len(processtest.Naming(t, dir)) > 0 {
 		select {
 		case <-t.Context().Done():
-			t.Fatalf("left running: %q", processesNaming(t, dir))
+			t.Fatalf("left running: %q", processtest.Naming(t, dir))
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"flux-verify-gate/test/stack/build"
 	"flux-verify-gate/test/stack/githubtoken"
 	"flux-verify-gate/test/stack/localsigstore"
+	"flux-verify-gate/test/stack/process/processtest"
 )
 
 // start starts a Sigstore of the test's own.
@@ -121,7 +122,7 @@ func TestServiceFails(t *testing.T) {
 			t.Errorf("got %v, want an error with %q", err, want)
 		}
 	}
-	noProcessNames(t, dir)
+	processtest.NoneNames(t, dir)
 
 	_, err = localsigstore.Start(t.Context(), localsigstore.Options{Dir: dir})
 	if want := "holds a Sigstore already"; err == nil || !strings.Contains(err.Error(), want) {

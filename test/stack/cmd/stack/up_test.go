@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -10,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"flux-verify-gate/test/stack/process/processtest"
 )
 
 // TestUpAndDown brings a stack up in the background, looks around with the
@@ -59,9 +60,7 @@ $COSIGN verify --trusted-root $TRUSTED_ROOT --certificate-oidc-issuer https://to
 	if output, err := stack("down", "-dir", dir); err != nil || !strings.Contains(output, "the stack is down") {
 		t.Errorf("down: %v: %s", err, output)
 	}
-	if left := running(t, dir); len(left) > 0 {
-		t.Errorf("left running: %q", left)
-	}
+	processtest.NoneNames(t, dir)
 	if output, err := stack("down", "-dir", dir); err != nil || !strings.Contains(output, "no stack is running") {
 		t.Errorf("down again: %v: %s", err, output)
 	}
@@ -74,28 +73,11 @@ $COSIGN verify --trusted-root $TRUSTED_ROOT --certificate-oidc-issuer https://to
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); len(running(t, dir)) > 0; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); len(processtest.Naming(t, dir)) > 0; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("left running by a killed supervisor: %q", running(t, dir))
+			t.Fatalf("left running by a killed supervisor: %q", processtest.Naming(t, dir))
 		}
 	}
-}
-
-// running returns the command lines that name dir.
-func running(t *testing.T, dir string) []string {
-	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []string
-	for _, file := range files {
-		line, err := os.ReadFile(file)
-		if err == nil && strings.Contains(string(line), dir) {
-			found = append(found, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
-		}
-	}
-	return found
 }
 
 // A directory with other things in it is not emptied.
