@@ -47,7 +47,7 @@ test-live: programs
 .PHONY: test-differential
 test-differential:
 	@mkdir -p $(TOOLS)
-	COSIGN=$$($(GO) -C test/stack run ./cmd/stack build cosign) $(GO) test -count=1 -v -run '^TestDifferential$$' ./gate/signature >$(TOOLS)/differential.log 2>&1; \
+	@COSIGN=$$($(GO) -C test/stack run ./cmd/stack build cosign) $(GO) test -count=1 -v -run '^TestDifferential$$' ./gate/signature >$(TOOLS)/differential.log 2>&1; \
 	grep -E '^ *(--- FAIL|FAIL|ok|panic:)|differential_test.go' $(TOOLS)/differential.log; \
 	grep -q '^--- PASS: TestDifferential ' $(TOOLS)/differential.log || { tail -n 40 $(TOOLS)/differential.log; echo "the gate was not compared with cosign, or differs from it"; exit 1; }
 
