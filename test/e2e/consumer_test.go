@@ -51,16 +51,12 @@ func (s *stage) consume() {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, meta.ReconcileRequestAnnotation, token)
 	_, err := s.resource(kustomizations).Patch(s.t.Context(), sourceName, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{FieldManager: "flux"})
 	s.check(err)
-	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+	s.eventually("kustomize-controller", func() bool {
 		u, err := s.resource(kustomizations).Get(s.t.Context(), sourceName, metav1.GetOptions{})
 		s.check(err)
-		if handled, _, _ := unstructured.NestedString(u.Object, "status", "lastHandledReconcileAt"); handled == token {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("waited %s for kustomize-controller", patience)
-		}
-	}
+		handled, _, _ := unstructured.NestedString(u.Object, "status", "lastHandledReconcileAt")
+		return handled == token
+	})
 }
 
 // consumers are stories of what the cluster does with an artifact meanwhile.

@@ -49,35 +49,42 @@ func (s *stage) queued() {
 // gave back, in the same repository. It has nothing but the step's output.
 func (p *stage) promote(staging actiontest.Result) {
 	p.t.Helper()
-	from, err := name.NewDigest(staging.Outputs["reference"], name.Insecure)
-	if err != nil {
-		p.t.Fatalf("cannot promote %q: %v", staging.Outputs["reference"], err)
-	}
-	artifact, err := remote.Get(from, remote.WithContext(p.t.Context()))
+	artifact, err := remote.Get(p.given(staging), remote.WithContext(p.t.Context()))
 	p.check(err)
-	to, err := name.NewTag(p.repository()+":production", name.Insecure)
-	p.check(err)
-	p.check(remote.Tag(to, artifact, remote.WithContext(p.t.Context())))
+	p.check(remote.Tag(p.productionTag(), artifact, remote.WithContext(p.t.Context())))
 }
 
 // copyFrom copies the artifact that a run of the gate gave back to production's
 // own repository, without what refers to it, and tags it there.
 func (p *stage) copyFrom(staging actiontest.Result) {
 	p.t.Helper()
-	from, err := name.NewDigest(staging.Outputs["reference"], name.Insecure)
+	artifact, err := remote.Image(p.given(staging), remote.WithContext(p.t.Context()))
 	p.check(err)
-	artifact, err := remote.Image(from, remote.WithContext(p.t.Context()))
+	p.check(remote.Write(p.productionTag(), artifact, remote.WithContext(p.t.Context())))
+}
+
+// given is the artifact that a run of the gate gave back.
+func (p *stage) given(staging actiontest.Result) name.Digest {
+	p.t.Helper()
+	digest, err := name.NewDigest(staging.Outputs["reference"], name.Insecure)
+	if err != nil {
+		p.t.Fatalf("cannot promote %q: %v", staging.Outputs["reference"], err)
+	}
+	return digest
+}
+
+// productionTag is the tag that production's source follows.
+func (p *stage) productionTag() name.Tag {
+	p.t.Helper()
+	tag, err := name.NewTag(p.repository()+":production", name.Insecure)
 	p.check(err)
-	to, err := name.NewTag(p.repository()+":production", name.Insecure)
-	p.check(err)
-	p.check(remote.Write(to, artifact, remote.WithContext(p.t.Context())))
+	return tag
 }
 
 // copyReferrers copies what refers to an artifact, as oras copy -r does.
 func (p *stage) copyReferrers(staging actiontest.Result) {
 	p.t.Helper()
-	from, err := name.NewDigest(staging.Outputs["reference"], name.Insecure)
-	p.check(err)
+	from := p.given(staging)
 	index, err := remote.Referrers(from, remote.WithContext(p.t.Context()))
 	p.check(err)
 	manifest, err := index.IndexManifest()
